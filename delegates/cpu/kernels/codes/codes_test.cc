@@ -1,19 +1,16 @@
 #include "delegates/cpu/kernels/codes/codes.h"
 
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/bytes_testing.h"
 #include "sdk/base/requantize.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
+using testing::fill;
 using testing::for_each_level;
-using Bytes = testing::Guarded<uint8_t>;
 
 int32_t value(uint8_t v, bool is_signed) { return is_signed ? static_cast<int8_t>(v) : v; }
-void fill(Bytes& b, uint32_t seed) {
-  std::mt19937 rng(seed);
-  for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
-}
 Requantize bounds(bool is_signed, uint32_t seed) {
   Requantize q;
   q.is_signed = is_signed;

@@ -1,31 +1,20 @@
 #include "delegates/cpu/kernels/conv_f16/conv_f16.h"
 
-#include "delegates/cpu/kernels/testing.h"
-#include "sdk/base/half.h"
+#include "delegates/cpu/kernels/product_testing.h"
 
 namespace vireo::cpu {
 namespace {
 
 using testing::Expected;
 using testing::expected_once;
+using testing::fill_half;
 using testing::Floats;
 using testing::for_each_level;
-using testing::Guarded;
+using testing::Halves;
 using testing::key_of;
 using testing::Scratch;
 using testing::Threads;
-using Halves = Guarded<uint16_t>;
-
-void fill_half(Halves& out, uint32_t seed) {
-  Floats wide(out.size());
-  testing::fill_uniform(wide, seed);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = f32_to_f16(wide[i]);
-}
-std::unique_ptr<Floats> widened(const Halves& from) {
-  auto to = std::make_unique<Floats>(from.size());
-  for (size_t i = 0; i < from.size(); ++i) to->data()[i] = f16_to_f32(from.data()[i]);
-  return to;
-}
+using testing::widen_half;
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
 
@@ -69,7 +58,7 @@ void check(const ConvF32& in, bool last, int residual, int32_t slots) {
   fill_half(w, 2);
   fill_half(bias, 3);
   fill_half(added, 4);
-  const auto xf = widened(x), wf = widened(w), biasf = widened(bias), addedf = widened(added);
+  const auto xf = widen_half(x), wf = widen_half(w), biasf = widen_half(bias), addedf = widen_half(added);
   const auto& [want, bound] = expected_once(
       key_of(s.n, s.in_channels, s.out_channels, s.groups, s.in, s.out, s.kernel, s.stride, s.dilation, s.pad, last,
              residual),

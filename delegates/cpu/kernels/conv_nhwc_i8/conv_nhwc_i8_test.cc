@@ -1,36 +1,21 @@
 #include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
 
-#include "delegates/cpu/kernels/intgemm/tiles.h"
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/bytes_testing.h"
+#include "delegates/cpu/kernels/intgemm/tiles_testing.h"
 #include "sdk/base/requantize.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
 using testing::Expected;
 using testing::expected_once;
+using testing::fill;
 using testing::for_each_level;
 using testing::Guarded;
 using testing::key_of;
-using Bytes = Guarded<uint8_t>;
-
-int value(const Bytes& b, bool is_signed, int64_t i) {
-  const uint8_t v = b[static_cast<size_t>(i)];
-  return is_signed ? static_cast<int8_t>(v) : v;
-}
-
-void fill(Bytes& b, uint32_t seed) {
-  std::mt19937 rng(seed);
-  for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
-}
-
-// What this machine may not have.
-PlainTiles& plain_tiles() {
-  thread_local PlainTiles tiles;
-  return tiles;
-}
-const TileEngine kPlainTiles = {[] { begin_tiles(plain_tiles()); }, [] { plain_tiles().release(); },
-                                [](const TileSums& t) { tile_sums(plain_tiles(), t); }};
+using testing::kPlainTiles;
+using testing::value;
 
 struct Sizes2 {
   int64_t channels, outputs, height, width, kernel, stride, dilation, pad;

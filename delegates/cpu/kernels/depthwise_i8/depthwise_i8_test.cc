@@ -1,22 +1,15 @@
 #include "delegates/cpu/kernels/depthwise_i8/depthwise_i8.h"
 
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/bytes_testing.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
+using testing::fill;
 using testing::for_each_level;
 using testing::Guarded;
-using Bytes = Guarded<uint8_t>;
-
-int value(const Bytes& b, bool is_signed, int64_t i) {
-  const uint8_t v = b[static_cast<size_t>(i)];
-  return is_signed ? static_cast<int8_t>(v) : v;
-}
-void fill(Bytes& b, uint32_t seed) {
-  std::mt19937 rng(seed);
-  for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
-}
+using testing::value;
 
 struct Depthwise {
   int64_t n, channels, multiplier, depth;

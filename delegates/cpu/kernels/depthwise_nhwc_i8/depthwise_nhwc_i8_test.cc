@@ -1,24 +1,16 @@
 #include "delegates/cpu/kernels/depthwise_nhwc_i8/depthwise_nhwc_i8.h"
 
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/bytes_testing.h"
 #include "sdk/base/requantize.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
+using testing::fill;
 using testing::for_each_level;
 using testing::Guarded;
-using Bytes = Guarded<uint8_t>;
-
-int value(const Bytes& b, bool is_signed, int64_t i) {
-  const uint8_t v = b[static_cast<size_t>(i)];
-  return is_signed ? static_cast<int8_t>(v) : v;
-}
-
-void fill(Bytes& b, uint32_t seed) {
-  std::mt19937 rng(seed);
-  for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
-}
+using testing::value;
 
 void check(const Window& w, int64_t n, int64_t channels, bool x_signed, bool zeros, int32_t slots) {
   SCOPED_TRACE(::testing::Message() << channels << " channels of " << w.in_h << " x " << w.in_w << ", kernel "

@@ -7,20 +7,23 @@
 #include "delegates/cpu/kernels/sme/sme.h"
 
 #define VIREO_KERNEL_USES_BF16
-#include "delegates/cpu/kernels/testing.h"
-#include "sdk/base/half.h"
+#include "delegates/cpu/kernels/product_testing.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::curve;
 using testing::Expected;
 using testing::expected_once;
 using testing::Floats;
 using testing::for_each_level;
 using testing::Guarded;
+using testing::Halves;
 using testing::in_sample;
 using testing::key_of;
 using testing::Scratch;
+using testing::Tail;
+using testing::TailOperands;
 using testing::thread_counts;
 using testing::Threads;
 
@@ -30,13 +33,13 @@ std::vector<double> rounded_all(Floats& values) {
   return out;
 }
 
-std::vector<double> widened(Guarded<uint16_t>& values) {
+std::vector<double> widened(Halves& values) {
   std::vector<double> out;
   for (const uint16_t v : values) out.push_back(bf16_to_f32(v));
   return out;
 }
 
-void fill_bf16(Guarded<uint16_t>& out, uint32_t seed) {
+void fill_bf16(Halves& out, uint32_t seed) {
   Floats wide(out.size());
   testing::fill_uniform(wide, seed);
   for (size_t i = 0; i < out.size(); ++i) out[i] = f32_to_bf16(wide[i]);
@@ -47,35 +50,12 @@ struct Case {
   bool transposed = false;
   int64_t pad = 0;  // elements between rows beyond their length
 };
-struct Tail {
-  Activate act = {};
-  bool bias = false;
-  int residual = 0;  // 1 added, 2 added last, 3 multiplied last
-  float alpha = 1;
-  bool slope = false;
-};
 enum class How { kAsItLies, kPacked, kPlainTiles };
 
 // The rounding of float32 sums: at most one for each product and for each step of the tail, however cores pair them,
 // and numbers below 2^-126 that are lost. SME rounds to odd, which loses up to a whole unit where others lose half.
 double bound_of(int64_t k, double magnitude) { return testing::sum_bound(k + 4, magnitude) * (has_sme_bf16() ? 2 : 1); }
 
-double curve(const Activate& act, double x) {
-  switch (act.kind) {
-    case Activation::kRelu:
-      return std::max(x, 0.0);
-    case Activation::kClip:
-      return std::min(std::max(x, double{act.a}), double{act.b});
-    case Activation::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x * act.a));
-    case Activation::kHardSwish:
-      return x * std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
-    default:
-      return x;
-  }
-}
 constexpr double kSteepest = 1.5;  // of the curves
 
 // All other choices of what is bfloat16 in memory give the bits of `out`, which float32 operands gave, rounded where
@@ -85,7 +65,7 @@ constexpr double kSteepest = 1.5;  // of the curves
 template <class X, class ScratchBytes, class Run>
 void check_halves(const X& x, const Floats& extra, bool adds, bool slow, const Activate& act, const Floats& out,
                   int64_t number, const ScratchBytes& bytes, const Run& run) {
-  Guarded<uint16_t> half_x(x.size()), half_extra(extra.size()), half_out(out.size());
+  Halves half_x(x.size()), half_extra(extra.size()), half_out(out.size());
   Floats wide(out.size());
   for (size_t i = 0; i < x.size(); ++i) half_x[i] = f32_to_bf16(x[i]);
   for (size_t i = 0; i < extra.size(); ++i) half_extra[i] = f32_to_bf16(extra[i]);
@@ -143,51 +123,26 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   s.ldc = c.n + c.pad;
   Floats a(static_cast<size_t>(c.m * s.lda)), extra(static_cast<size_t>(c.m * s.ldc)), out(extra.size());
   Floats bias(static_cast<size_t>(c.n)), slope(bias.size());
-  Guarded<uint16_t> b(static_cast<size_t>(c.k * c.n));
+  Halves b(static_cast<size_t>(c.k * c.n));
   testing::fill_uniform(a, 1);
   fill_bf16(b, 2);
   testing::fill_uniform(extra, 3);
   round_all(extra);
   testing::fill_uniform(bias, 4);
   testing::fill_uniform(slope, 5);
-  s.epilogue.alpha = tail.alpha;
-  s.epilogue.act = tail.act;
-  s.epilogue.col_bias = tail.bias ? bias.data() : nullptr;
-  s.epilogue.residual = tail.residual != 0 ? extra.data() : nullptr;
-  s.epilogue.residual_stride = s.ldc;
-  s.epilogue.residual_last = tail.residual == 2;
-  s.epilogue.residual_times = tail.residual == 3;
-  s.epilogue.col_slope = tail.slope ? slope.data() : nullptr;
+  const TailOperands with{bias.data(), slope.data(), extra.data()};
+  s.epilogue = epilogue_of(tail, with, s.ldc);
   s.b = Columns16::matrix(b.data(), c.n, c.k, c.transposed);
-  const auto& [want, bound] = expected_once(
-      key_of(c.m, c.n, c.k, c.transposed, c.pad, tail.act.kind, tail.act.a, tail.act.b, tail.bias, tail.residual,
-             tail.alpha, tail.slope),
-      [&](Expected* e) {
-        e->want.resize(out.size());
-        e->bound.resize(out.size(), -1);
+  const auto& [want, bound] =
+      expected_once(with_tail(key_of(c.m, c.n, c.k, c.transposed, c.pad), tail), [&](Expected* e) {
         const std::vector<double> x = rounded_all(a), y = widened(b);
-        for (int64_t i = 0; i < c.m; ++i) {
-          for (int64_t j = 0; j < c.n; ++j) {
-            double sum = 0, magnitude = 2;
-            for (int64_t p = 0; p < c.k; ++p) {
-              const double product = x[static_cast<size_t>(i * s.lda + p)] *
-                                     y[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)];
-              sum += product;
-              magnitude += std::abs(product);
-            }
-            const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
-            sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
-            sum = curve(tail.act, sum);
-            if (tail.slope && sum < 0) sum *= slope[column];
-            if (tail.residual == 2) sum += extra[at];
-            if (tail.residual == 3) sum *= extra[at];
-            e->want[at] = sum;
-            e->bound[at] = kSteepest * bound_of(c.k, std::max(1.0f, tail.alpha) * magnitude);
-          }
-        }
+        expect_product(
+            {c.m, c.n, c.k, s.ldc}, [&](int64_t i, int64_t p) { return x[static_cast<size_t>(i * s.lda + p)]; },
+            [&](int64_t p, int64_t j) { return y[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]; },
+            tail, with, [&](double magnitude) { return kSteepest * bound_of(c.k, magnitude); }, e);
       });
   Threads threads(slots);
-  Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
+  Halves packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
   pack_bf16(s.b, c.n, c.k, threads.parallel(), packed.data());
   for (const How how : {How::kAsItLies, How::kPacked, How::kPlainTiles}) {
     if (how == How::kPlainTiles && (!testing::on_best_level() || c.m < kFewestTileRows || c.m * c.n * c.k > 300000))
@@ -285,7 +240,7 @@ TEST(GemmBf16, ThreadsDoNotChangeABit) {
       s.n = s.ldc = c.n;
       s.k = s.lda = c.k;
       Floats a(static_cast<size_t>(c.m * c.k)), one(static_cast<size_t>(c.m * c.n)), three(one.size());
-      Guarded<uint16_t> b(static_cast<size_t>(c.k * c.n)), packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
+      Halves b(static_cast<size_t>(c.k * c.n)), packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
       testing::fill_uniform(a, 1);
       fill_bf16(b, 2);
       s.b = Columns16::matrix(b.data(), c.n, c.k, false);
@@ -366,7 +321,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activat
   Floats y(static_cast<size_t>(s.n * area(s.out) * s.out_channels)), extra(y.size());
   Floats bias(static_cast<size_t>(s.out_channels));
   const int64_t k = s.in_channels * area(s.kernel);
-  Guarded<uint16_t> w(static_cast<size_t>(s.out_channels * k));
+  Halves w(static_cast<size_t>(s.out_channels * k));
   testing::fill_uniform(x, 1);
   fill_bf16(w, 2);
   testing::fill_uniform(bias, 3);
@@ -414,7 +369,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activat
           }
         }
       });
-  Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)));
+  Halves packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)));
   pack_bf16(Columns16::filters(w.data(), s.in_channels, area(s.kernel)), s.out_channels, k, {}, packed.data());
   Threads threads(slots);
   for (const int way : {0, 1, 2}) {

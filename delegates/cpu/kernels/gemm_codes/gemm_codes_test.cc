@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/product_testing.h"
 
 namespace vireo::cpu {
 namespace {
@@ -14,6 +14,8 @@ using testing::for_each_level;
 using testing::Guarded;
 using testing::key_of;
 using testing::Scratch;
+using testing::Tail;
+using testing::TailOperands;
 using testing::Threads;
 
 struct Case {
@@ -22,13 +24,6 @@ struct Case {
   int32_t bits = 4;
   bool is_signed = true, zeros = false, transposed = false;
   int64_t pad = 0;  // elements between rows beyond their length
-};
-struct Tail {
-  Activate act = {};
-  bool bias = false;
-  int residual = 0;  // 1 added, 2 added last, 3 multiplied last
-  float alpha = 1;
-  bool slope = false;
 };
 
 // B, as it lies and as it is meant.
@@ -94,40 +89,15 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   testing::fill_uniform(extra, 3);
   testing::fill_uniform(bias, 4);
   testing::fill_uniform(slope, 5);
-  s.epilogue.alpha = tail.alpha;
-  s.epilogue.act = tail.act;
-  s.epilogue.col_bias = tail.bias ? bias.data() : nullptr;
-  s.epilogue.residual = tail.residual != 0 ? extra.data() : nullptr;
-  s.epilogue.residual_stride = s.ldc;
-  s.epilogue.residual_last = tail.residual == 2;
-  s.epilogue.residual_times = tail.residual == 3;
-  s.epilogue.col_slope = tail.slope ? slope.data() : nullptr;
+  const TailOperands with{bias.data(), slope.data(), extra.data()};
+  s.epilogue = epilogue_of(tail, with, s.ldc);
   const auto& [want, bound] = expected_once(
-      key_of(c.m, c.n, c.k, c.block, c.bits, c.is_signed, c.zeros, c.transposed, c.pad, tail.act.kind, tail.act.a,
-             tail.act.b, tail.bias, tail.residual, tail.alpha, tail.slope),
+      with_tail(key_of(c.m, c.n, c.k, c.block, c.bits, c.is_signed, c.zeros, c.transposed, c.pad), tail),
       [&](Expected* e) {
-        e->want.resize(out.size());
-        e->bound.resize(out.size(), -1);
-        for (int64_t i = 0; i < c.m; ++i) {
-          for (int64_t j = 0; j < c.n; ++j) {
-            double sum = 0, magnitude = 2;
-            for (int64_t p = 0; p < c.k; ++p) {
-              const double product = static_cast<double>(a[static_cast<size_t>(i * s.lda + p)]) *
-                                     w.value[static_cast<size_t>(p * c.n + j)];
-              sum += product;
-              magnitude += std::abs(product);
-            }
-            const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
-            sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
-            if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
-            if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
-            if (tail.slope && sum < 0) sum *= slope[column];
-            if (tail.residual == 2) sum += extra[at];
-            if (tail.residual == 3) sum *= extra[at];
-            e->want[at] = sum;
-            e->bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
-          }
-        }
+        expect_product(
+            {c.m, c.n, c.k, s.ldc}, [&](int64_t i, int64_t p) { return a[static_cast<size_t>(i * s.lda + p)]; },
+            [&](int64_t p, int64_t j) { return w.value[static_cast<size_t>(p * c.n + j)]; }, tail, with,
+            [&](double magnitude) { return testing::sum_bound(c.k + 4, magnitude); }, e);
       });
   Threads threads(slots);
   Guarded<uint32_t> codes(codes_packed_bytes(c.n, c.k, c.bits) / sizeof(uint32_t));

@@ -1,38 +1,27 @@
 #include "delegates/cpu/kernels/gemm_f16/gemm_f16.h"
 
-#include "delegates/cpu/kernels/testing.h"
-#include "sdk/base/half.h"
+#include "delegates/cpu/kernels/product_testing.h"
 
 namespace vireo::cpu {
 namespace {
 
 using testing::Expected;
 using testing::expected_once;
+using testing::fill_half;
 using testing::Floats;
 using testing::for_each_level;
-using testing::Guarded;
+using testing::Halves;
 using testing::key_of;
 using testing::Scratch;
+using testing::Tail;
+using testing::TailOperands;
 using testing::Threads;
-using Halves = Guarded<uint16_t>;
-
-void fill_half(Halves& out, uint32_t seed) {
-  Floats wide(out.size());
-  testing::fill_uniform(wide, seed);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = f32_to_f16(wide[i]);
-}
+using testing::widen_half;
 
 struct Case {
   int64_t m, n, k;
   bool transposed = false;
   int64_t pad = 0;  // elements between rows beyond their length
-};
-struct Tail {
-  Activate act = {};
-  bool bias = false;
-  int residual = 0;  // 1 added, 2 added last, 3 multiplied last
-  float alpha = 1;
-  bool slope = false;
 };
 
 // Every element against a sum in double of the same numbers: off by what float32 sums round, one for each product and
@@ -53,45 +42,17 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   fill_half(extra, 3);
   fill_half(bias, 4);
   fill_half(slope, 5);
-  const auto widened = [](const Halves& from) {
-    auto to = std::make_unique<Floats>(from.size());
-    for (size_t i = 0; i < from.size(); ++i) to->data()[i] = f16_to_f32(from.data()[i]);
-    return to;
-  };
-  const auto af = widened(a), extraf = widened(extra), biasf = widened(bias), slopef = widened(slope);
-  s.epilogue.alpha = tail.alpha;
-  s.epilogue.act = tail.act;
-  s.epilogue.residual_stride = s.ldc;
-  s.epilogue.residual_last = tail.residual == 2;
-  s.epilogue.residual_times = tail.residual == 3;
+  const auto af = widen_half(a), extraf = widen_half(extra), biasf = widen_half(bias), slopef = widen_half(slope);
+  const TailOperands with{biasf->data(), slopef->data(), extraf->data()};
   s.b = Columns16::matrix(b.data(), c.n, c.k, c.transposed);
-  const auto& [want, bound] = expected_once(
-      key_of(c.m, c.n, c.k, c.transposed, c.pad, tail.act.kind, tail.act.a, tail.act.b, tail.bias, tail.residual,
-             tail.alpha, tail.slope),
-      [&](Expected* e) {
-        e->want.resize(results);
-        e->bound.resize(results, -1);
-        for (int64_t i = 0; i < c.m; ++i) {
-          for (int64_t j = 0; j < c.n; ++j) {
-            double sum = 0, magnitude = 2;
-            for (int64_t p = 0; p < c.k; ++p) {
-              const double x = af->data()[i * s.lda + p];
-              const double y = f16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
-              sum += x * y;
-              magnitude += std::abs(x * y);
-            }
-            const size_t at = static_cast<size_t>(i * s.ldc + j);
-            const double added = extraf->data()[at];
-            sum = tail.alpha * sum + (tail.bias ? biasf->data()[j] : 0) + (tail.residual == 1 ? added : 0);
-            if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
-            if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
-            if (tail.slope && sum < 0) sum *= slopef->data()[j];
-            if (tail.residual == 2) sum += added;
-            if (tail.residual == 3) sum *= added;
-            e->want[at] = sum;
-            e->bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
-          }
-        }
+  const auto& [want, bound] =
+      expected_once(with_tail(key_of(c.m, c.n, c.k, c.transposed, c.pad), tail), [&](Expected* e) {
+        expect_product(
+            {c.m, c.n, c.k, s.ldc}, [&](int64_t i, int64_t p) { return (*af)[static_cast<size_t>(i * s.lda + p)]; },
+            [&](int64_t p, int64_t j) {
+              return f16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
+            },
+            tail, with, [&](double magnitude) { return testing::sum_bound(c.k + 4, magnitude); }, e);
       });
   Threads threads(slots);
   Halves packed(static_cast<size_t>(f16_packed_elements(c.n, c.k)));
@@ -102,9 +63,7 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
     Floats out(results);
     for (float& v : out) v = 777;
     Scratch scratch(gemm_f16_scratch_bytes(c.m, c.n, c.k, slots, packs, false));
-    s.epilogue.col_bias = tail.bias ? biasf->data() : nullptr;
-    s.epilogue.residual = tail.residual != 0 ? extraf->data() : nullptr;
-    s.epilogue.col_slope = tail.slope ? slopef->data() : nullptr;
+    s.epilogue = epilogue_of(tail, with, s.ldc);
     gemm_f16(s, af->data(), out.data(), threads.parallel(), scratch.data());
     s.epilogue.col_bias = s.epilogue.residual = s.epilogue.col_slope = nullptr;
     Halves narrow(results);

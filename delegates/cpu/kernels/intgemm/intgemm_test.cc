@@ -2,33 +2,20 @@
 
 #include <stdio.h>
 
+#include "delegates/cpu/kernels/bytes_testing.h"
 #include "delegates/cpu/kernels/intgemm/product.h"
-#include "delegates/cpu/kernels/intgemm/tiles.h"
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/intgemm/tiles_testing.h"
 #include "sdk/base/requantize.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
+using testing::fill;
 using testing::for_each_level;
 using testing::Guarded;
-using Bytes = Guarded<uint8_t>;
-
-int value(const Bytes& b, bool is_signed, size_t i) { return is_signed ? static_cast<int8_t>(b[i]) : b[i]; }
-
-void fill(Bytes& b, uint32_t seed) {
-  std::mt19937 rng(seed);
-  for (uint8_t& v : b)
-    v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());  // extremes are frequent
-}
-
-// Tiles in plain C++, for every machine with the vector engine that ends their sums.
-PlainTiles& plain_tiles() {
-  thread_local PlainTiles tiles;
-  return tiles;
-}
-const TileEngine kPlainTiles = {[] { begin_tiles(plain_tiles()); }, [] { plain_tiles().release(); },
-                                [](const TileSums& s) { tile_sums(plain_tiles(), s); }};
+using testing::kPlainTiles;
+using testing::value;
 
 // Products of columns and rows in plain C++: not every emulator of SME multiplies bytes rightly.
 void plain_outer(const OuterProduct& p, bool a_signed) {

@@ -1,14 +1,13 @@
 #include "delegates/cpu/kernels/requantize/requantize.h"
 
-#include "delegates/cpu/kernels/testing.h"
+#include "delegates/cpu/kernels/bytes_testing.h"
 
 namespace vireo::cpu {
 namespace {
 
+using testing::Bytes;
 using testing::for_each_level;
-using Bytes = testing::Guarded<uint8_t>;
-
-int value(const Bytes& b, bool is_signed, size_t i) { return is_signed ? static_cast<int8_t>(b[i]) : b[i]; }
+using testing::value;
 
 TEST(Requantize, SameBitsAsTheFormula) {
   for_each_level([](const char*) {
