@@ -223,6 +223,7 @@ int main(void) {
   FIELD(vireo_memory, compiled_bytes);
   FIELD(vireo_memory, device_bytes);
   FIELD(vireo_memory, text_bytes);
+  FIELD(vireo_memory, device_packed_bytes);
   STRUCT(vireo_packed_copy);
   FIELD(vireo_packed_copy, struct_size);
   FIELD(vireo_packed_copy, layout);
@@ -399,6 +400,7 @@ int main(void) {
   FIELD(vireo_packed, constant);
   FIELD(vireo_packed, sizes);
   FIELD(vireo_packed, bytes);
+  FIELD(vireo_packed, flags);
   STRUCT(vireo_blob);
   FIELD(vireo_blob, struct_size);
   FIELD(vireo_blob, context);
@@ -419,6 +421,12 @@ int main(void) {
   FIELD(vireo_part_memory, struct_size);
   FIELD(vireo_part_memory, state_bytes);
   FIELD(vireo_part_memory, scratch_bytes);
+  FIELD(vireo_part_memory, device_state_bytes);
+  FIELD(vireo_part_memory, device_scratch_bytes);
+  STRUCT(vireo_place);
+  FIELD(vireo_place, struct_size);
+  FIELD(vireo_place, buffer);
+  FIELD(vireo_place, offset);
   STRUCT(vireo_load_request);
   FIELD(vireo_load_request, struct_size);
   FIELD(vireo_load_request, slots);
@@ -427,6 +435,9 @@ int main(void) {
   FIELD(vireo_load_request, blob_bytes);
   FIELD(vireo_load_request, state);
   FIELD(vireo_load_request, fault);
+  FIELD(vireo_load_request, packed_at);
+  FIELD(vireo_load_request, state_at);
+  FIELD(vireo_load_request, scratch_at);
   STRUCT(vireo_submit);
   FIELD(vireo_submit, struct_size);
   FIELD(vireo_submit, scratch);
@@ -434,10 +445,6 @@ int main(void) {
   FIELD(vireo_submit, threads);
   FIELD(vireo_submit, random);
   FIELD(vireo_submit, fault);
-  STRUCT(vireo_place);
-  FIELD(vireo_place, struct_size);
-  FIELD(vireo_place, buffer);
-  FIELD(vireo_place, offset);
   STRUCT(vireo_delegate);
   FIELD(vireo_delegate, struct_size);
   FIELD(vireo_delegate, abi);

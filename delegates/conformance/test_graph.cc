@@ -98,6 +98,7 @@ TestPacks::TestPacks(const vireo_delegate& d, void* device, const vireo_host& ho
     pointers_.push_back(to);
     std::memset(to, kPaint, bytes);
     if (what.constant == nullptr || what.bytes == 0) fault_ = "pack() names no constant";
+    if (what.flags != 0) fault_ = "pack() wants a constant in a buffer for a part that works on none";
     if (d.pack(device, &host, graph, &part, index, nullptr, &again, to) != VIREO_OK) fault_ = "pack() does not write";
     if (again.bytes != what.bytes || again.constant != what.constant || again.layout != what.layout)
       fault_ = "pack() answers differently the second time";

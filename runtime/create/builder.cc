@@ -304,6 +304,9 @@ Status Builder::build(void* temporary, Error* error) {
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) place_strings(i);
   take_memory();
   for (uint32_t i = 0; real() && i < p_.subgraph_count(); ++i) VIREO_TRY(place_tensors(i, error));
+  if constexpr (VIREO_JOINED) {
+    if (real() && s_->devices.memory != nullptr) VIREO_TRY(open_work(error));
+  }
   Frame counted;
   VIREO_TRY(build_frame(0, 0, false, real() ? &s_->main : &counted, error));
   if (real()) {

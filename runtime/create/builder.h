@@ -15,6 +15,29 @@ struct Slot {
   bool constant = false;
 };
 
+// Asks a delegate for one packed constant of a part.
+struct Packer {
+  const Device& device;
+  const vireo_host& host;
+  const vireo_graph* graph;
+  const vireo_part& part;
+  uint32_t index;
+  const vireo_thread_pool* threads;
+
+  // `to` is null: says what it is.
+  vireo_status operator()(vireo_packed* what, void* to) const {
+    return device.delegate->pack(device.handle, &host, graph, &part, index, threads, what, to);
+  }
+};
+
+// Where the packed constants of a part lie, as load() gets it.
+struct PackedList {
+  const void** data = nullptr;
+  // Of a part that works on buffers; else null.
+  const vireo_place** at = nullptr;
+  vireo_place* places = nullptr;
+};
+
 class Builder {
  public:
   Builder(const SessionLayout& layout, const vireo_session_options& options, void* block)
@@ -59,7 +82,12 @@ class Builder {
   Status build_control(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
   Status check_body_types(uint32_t sub, uint32_t n, Error* error);
   // joined_steps.cc
+  Status open_work(Error* error);
   Status open_memory(Error* error);
+  void refuse_full(const char* why);
+  Status put_on_device(uint32_t sub, uint32_t k, const Packer& packer, const vireo_packed& what, vireo_place* out,
+                       Error* error);
+  void place_work(const NodeChoice& choice, vireo_place* state, vireo_place* scratch, vireo_load_request* with);
   Status fill_joined(uint32_t sub, const JoinedPart& part, Tensor** args, Step* step, Error* error);
   Status build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* step, Error* error);
   Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
@@ -68,7 +96,7 @@ class Builder {
   const NodeChoice& choice_of(uint32_t sub, uint32_t n) const {
     return VIREO_JOINED && second_ ? l_.subs[sub].seconds[n] : l_.subs[sub].nodes[n];
   }
-  Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
+  Status pack_constants(uint32_t sub, const vireo_part& part, const PackedList& packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
   bool declared_static(uint32_t sub, const fb::Node& node);
   void add_info(uint32_t sub, uint32_t n, uint8_t depth);

@@ -72,6 +72,8 @@ Status session_memory(const vireo_model* model, const vireo_session_options& opt
     if constexpr (VIREO_JOINED) {
       memory->compiled_bytes = model->blobs.bytes();
       memory->device_bytes = static_cast<size_t>(device_bytes(l));
+      for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next)
+        memory->device_packed_bytes += static_cast<size_t>(a->packed_bytes);
       memory->mapped_bytes += model->blobs.mapped_bytes();
     }
   }
@@ -147,6 +149,10 @@ Status create_once(const vireo_model* model, const vireo_session_options& option
     status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to build the session", temporary_bytes);
   } else {
     status = measure(l, options, temporary.memory, &total, &tables, error);
+  }
+  if (VIREO_JOINED && ok(status) && l.arenas != nullptr) {  // what of it is missing on devices
+    size_t held = 0, mapped = 0;
+    status = packed_bytes(l, rt->host, &held, &mapped, error);
   }
   void* const block = ok(status) ? take_block(rt, options, total, &status, error) : nullptr;
   if (ok(status)) status = make_session(l, options, temporary.memory, block, total, refused, out, error);

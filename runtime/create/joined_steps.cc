@@ -6,18 +6,94 @@
 
 namespace vireo {
 
+// The device that had no memory left does not get its parts any more.
+void Builder::refuse_full(const char* why) {
+  for (const JoinedPart* p = l_.parts; s_->devices.memory->full != nullptr && p != nullptr; p = p->next) {
+    const Device& device = l_.model->runtime->devices[l_.subs[p->subgraph].nodes[p->first].device];
+    if (&device != s_->devices.memory->full) continue;
+    refuse_nodes(l_, device, *p, why);
+    refused_ = true;
+  }
+}
+
+Status Builder::open_work(Error* error) {
+  const Status status = open_device_work(*s_, l_, error);
+  refuse_full("the device had no memory left for weights and scratch");
+  return status;
+}
+
 Status Builder::open_memory(Error* error) {
   const auto tensor_of = [](void* context, uint32_t sub, uint32_t t) -> const Tensor* {
     return static_cast<Builder*>(context)->slot(sub, static_cast<int32_t>(t)).tensor;
   };
   const Status status = open_device_memory(*s_, l_, {this, tensor_of}, error);
-  for (const JoinedPart* p = l_.parts; s_->devices.memory->full != nullptr && p != nullptr; p = p->next) {
-    const Device& device = l_.model->runtime->devices[l_.subs[p->subgraph].nodes[p->first].device];
-    if (&device != s_->devices.memory->full) continue;
-    refuse_nodes(l_, device, *p, "the device had no memory left for a session's values");
-    refused_ = true;
-  }
+  refuse_full("the device had no memory left for a session's values");
+  close_uploads(*s_);
   return status;
+}
+
+namespace {
+
+Arena* arena_of(const vireo_session& s, const Device& device) {
+  DeviceMemory* const m = s.devices.memory;
+  for (uint32_t k = 0; m != nullptr && k < m->count; ++k) {
+    if (m->arenas[k].device == &device) return &m->arenas[k];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// A constant in a buffer of its device: put there by a session before this one, or now. `out` is null where the part is
+// a node by itself.
+Status Builder::put_on_device(uint32_t sub, uint32_t k, const Packer& packer, const vireo_packed& what,
+                              vireo_place* out, Error* error) {
+  const Device& device = packer.device;
+  const vireo_runtime* rt = l_.model->runtime;
+  const auto failed = [&](vireo_status status, const char* why) {
+    return fail(error, static_cast<Status>(status), "node \"{}\": constant {} of device \"{}\" {}",
+                text_of(l_.graph(sub).nodes()->Get(packer.part.nodes[0])->name()), k, device.info.name, why);
+  };
+  Arena* const a = out == nullptr ? nullptr : arena_of(*s_, device);
+  if (a == nullptr) return failed(VIREO_UNSUPPORTED, "is to lie in a buffer, and its part works on none");
+  const DeviceLife life = life_of(device);
+  if (l_.model->device_packs.find(life, what, out)) return Status::kOk;
+  DeviceUpload& upload = a->upload;
+  const uint64_t bytes = DevicePacks::bytes_of(what);
+  if (what.bytes == 0 || bytes > upload.bytes - upload.used)
+    return failed(VIREO_UNSUPPORTED, "has another size than when its memory was planned");
+  const void* from = find_mapped_pack(l_.model, device.delegate->name, what);
+  void* const packed = from == nullptr ? rt->allocate(what.bytes) : nullptr;
+  if (from == nullptr && packed == nullptr) return failed(VIREO_OUT_OF_ARENA, "could not be packed: no memory");
+  vireo_packed again = VIREO_PACKED_INIT;
+  vireo_status status = VIREO_OK;
+  if (packed != nullptr) status = packer(&again, packed);
+  if (status == VIREO_OK) {
+    status = device.delegate->buffer_write(device.handle, upload.buffer, upload.used, packed == nullptr ? from : packed,
+                                           what.bytes);
+  }
+  rt->release(packed, what.bytes);
+  if (status != VIREO_OK) return failed(status, "could not be packed or written");
+  *out = VIREO_PLACE_INIT;
+  out->buffer = upload.buffer;
+  out->offset = upload.used;
+  if (!l_.model->device_packs.add(rt->allocator, life, what, *out))
+    return failed(VIREO_OUT_OF_ARENA, "could not be kept: no memory");
+  upload.used += bytes;
+  return Status::kOk;
+}
+
+// Scratch of the device's parts, and this part's state.
+void Builder::place_work(const NodeChoice& choice, vireo_place* state, vireo_place* scratch, vireo_load_request* with) {
+  const JoinedPart* const part = choice.part;
+  Arena* const a = part == nullptr ? nullptr : arena_of(*s_, l_.model->runtime->devices[choice.device]);
+  if (a == nullptr) return;
+  state->buffer = scratch->buffer = a->work;
+  if (part->device_scratch_bytes != 0) with->scratch_at = scratch;
+  if (part->device_state_bytes == 0) return;
+  state->offset = a->work_used;
+  a->work_used += part->device_state_bytes;
+  with->state_at = state;
 }
 
 void Builder::refuse_part(const Device& device, const JoinedPart* part, vireo_status status) {

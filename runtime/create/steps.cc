@@ -103,18 +103,25 @@ Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error)
 }
 
 // The copies that the part reads: made now, or by a session before this one.
-Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error) {
+Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const PackedList& list, Error* error) {
+  const void** const packed = list.data;
   const NodeChoice& choice = choice_of(sub, part.nodes[0]);
   const vireo_runtime* rt = l_.model->runtime;
   const Device& device = rt->devices[choice.device];
   for (uint32_t k = 0; k < choice.packed; ++k) {
     vireo_packed what = VIREO_PACKED_INIT;
-    const auto pack = [&](void* to) {
-      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k,
-                                   l_.slots > 1 ? &s_->threads.pool : nullptr, &what, to);
-    };
-    vireo_status status = pack(nullptr);
+    const Packer packer{device, host_, &l_.graphs[sub], part, k, l_.slots > 1 ? &s_->threads.pool : nullptr};
+    vireo_status status = packer(&what, nullptr);
     const char* const delegate = device.delegate->name;
+    if constexpr (VIREO_JOINED) {
+      if (list.at != nullptr) list.at[k] = nullptr;
+      if (status == VIREO_OK && (what.flags & VIREO_PACKED_ON_DEVICE) != 0) {
+        VIREO_TRY(put_on_device(sub, k, packer, what, list.at == nullptr ? nullptr : &list.places[k], error));
+        packed[k] = nullptr;
+        list.at[k] = &list.places[k];
+        continue;
+      }
+    }
     packed[k] = status == VIREO_OK ? l_.model->packs.find(delegate, what) : nullptr;
     if (packed[k] == nullptr && status == VIREO_OK) packed[k] = find_mapped_pack(l_.model, delegate, what);
     if (packed[k] != nullptr) continue;
@@ -125,7 +132,7 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
                   "all, VIREO_PACKING_NEVER does without",
                   what.bytes);
     }
-    if (status == VIREO_OK) status = pack(to);
+    if (status == VIREO_OK) status = packer(&what, to);
     if (status != VIREO_OK) {
       if (to != nullptr) Packs::drop(rt->allocator, to);
       return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not pack its weights",
@@ -176,6 +183,45 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   return shapes_only ? Status::kOk : load_part(sub, n, step, error);
 }
 
+namespace {
+
+// Lists for the constants of one part, while it is loaded.
+class PackedRoom {
+ public:
+  PackedRoom(const vireo_runtime* rt, uint32_t count, bool places) : rt_(rt) {
+    list_.data = few_;
+    if (!VIREO_JOINED || !places) return;
+    Carver c;
+    for (int round = 0; round < 2; ++round) {
+      list_.places = c.array<vireo_place>(count);
+      list_.data = c.array<const void*>(count);
+      list_.at = c.array<const vireo_place*>(count);
+      if (round != 0) break;
+      bytes_ = c.used() + 1;  // also where there are none
+      block_ = rt_->allocate(bytes_);
+      if (block_ == nullptr) {
+        list_ = PackedList{};
+        return;
+      }
+      c = Carver(block_);
+    }
+  }
+  ~PackedRoom() { rt_->release(block_, bytes_); }
+  PackedRoom(const PackedRoom&) = delete;
+  PackedRoom& operator=(const PackedRoom&) = delete;
+
+  const PackedList& list() const { return list_; }
+
+ private:
+  const vireo_runtime* rt_;
+  const void* few_[VIREO_MAX_PACKED];
+  void* block_ = nullptr;
+  size_t bytes_ = 0;
+  PackedList list_;
+};
+
+}  // namespace
+
 // Hands the part to its device, whose memory for it comes next in the block.
 Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
   const NodeChoice& choice = choice_of(sub, n);
@@ -192,10 +238,15 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     with.blob_bytes = choice.part->blob->bytes;
   }
   with.fault = kOnlyCpu ? nullptr : &fault;
-  const void* packed[VIREO_MAX_PACKED];
-  if (VIREO_PACKS && packs_for(l_, choice.device)) {
-    VIREO_TRY(pack_constants(sub, part, packed, error));
-    with.packed = packed;
+  vireo_place device_state = VIREO_PLACE_INIT, device_scratch = VIREO_PLACE_INIT;
+  if constexpr (VIREO_JOINED) place_work(choice, &device_state, &device_scratch, &with);
+  const PackedRoom packed(l_.model->runtime, choice.packed, VIREO_JOINED && choice.part != nullptr);
+  if (VIREO_PACKS && packs_for(l_, choice.device, choice.part)) {
+    if (packed.list().data == nullptr)
+      return fail(error, Status::kOutOfArena, "the allocator has no memory for a list of {} constants", choice.packed);
+    VIREO_TRY(pack_constants(sub, part, packed.list(), error));
+    with.packed = packed.list().data;
+    with.packed_at = packed.list().at;
   }
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, &with, &step->call.loaded);

@@ -248,7 +248,10 @@ void release_model(vireo_model* model) {
   if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
   if (VIREO_PACKS) model->packs.release(rt->allocator);
-  if constexpr (VIREO_JOINED) model->blobs.release(rt->allocator);
+  if constexpr (VIREO_JOINED) {
+    model->blobs.release(rt->allocator);
+    model->device_packs.release(rt->allocator);
+  }
   if (VIREO_CACHE) model->cache.release(rt->allocator);
   if constexpr (!kOnlyCpu) model->texts.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);

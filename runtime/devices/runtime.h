@@ -6,6 +6,7 @@
 
 #include "runtime/load/program.h"
 #include "runtime/memory/blobs.h"
+#include "runtime/memory/device_packs.h"
 #include "runtime/memory/packs.h"
 #include "runtime/memory/texts.h"
 #include "runtime/platform/pack_cache.h"
@@ -27,7 +28,11 @@ struct Device {
   const vireo_delegate* delegate = nullptr;
   void* handle = nullptr;
   vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+  mutable uint32_t resets = 0;  // how often it came back after it was lost
 };
+inline DeviceLife life_of(const Device& device) {
+  return {device.delegate, device.handle, __atomic_load_n(&device.resets, __ATOMIC_ACQUIRE)};
+}
 
 // A build without lists of devices has one delegate, the CPU's (delegates/CMakeLists.txt), which is of this tree: its
 // texts are constants, it looks at no list of a part's values, its claims and loads have nothing to explain, and
@@ -81,6 +86,7 @@ struct vireo_model {
   size_t buffer_bytes = 0;
   vireo::Program program;
   mutable vireo::Packs packs;
+  mutable vireo::DevicePacks device_packs;
   mutable vireo::Blobs blobs;
   mutable vireo::Texts texts;  // reasons
   vireo::PackSet section;  // packed weights and compiled parts in the file itself; empty where it has none that this

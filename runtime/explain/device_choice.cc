@@ -220,7 +220,8 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
     free_layout(&l);
     vireo_memory memory = VIREO_MEMORY_INIT;
     if (ok(status)) status = session_memory(model, options, &memory, &error);
-    out->memory_bytes = memory.total_bytes + memory.packed_bytes + memory.compiled_bytes + memory.device_bytes;
+    out->memory_bytes = memory.total_bytes + memory.packed_bytes + memory.compiled_bytes + memory.device_bytes +
+                        memory.device_packed_bytes;
   }
   if (ok(status) && out->nodes_there == 0 && strcmp(out->devices, name) != 0) {
     put(out->reason, "it runs none of the model's nodes: `vireo explain` says why for each");

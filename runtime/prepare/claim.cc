@@ -170,7 +170,9 @@ const char* behind_comma(const char* list) {
 bool alive(const Device& device) {
   const vireo_delegate& d = *device.delegate;
   if (d.health(device.handle) == VIREO_OK) return true;
-  return d.reset != nullptr && d.reset(device.handle) == VIREO_OK && d.health(device.handle) == VIREO_OK;
+  if (d.reset == nullptr || d.reset(device.handle) != VIREO_OK) return false;
+  __atomic_fetch_add(&device.resets, 1u, __ATOMIC_ACQ_REL);
+  return d.health(device.handle) == VIREO_OK;
 }
 
 void forget_choices(const SessionLayout& l, SubLayout& s) {

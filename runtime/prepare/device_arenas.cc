@@ -123,6 +123,11 @@ Status plan_device_arenas(SessionLayout& l, const PlanWorkspace& w, Error* error
     plan->at = reinterpret_cast<uint64_t*>(plan + 1);
     l.arenas = plan;
     for (uint32_t t = 0; t < tensors; ++t) plan->at[t] = kNoOffset;
+    for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+      if (!on(l, *p, plan->device)) continue;
+      plan->state_bytes += p->device_state_bytes;
+      if (p->device_scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = p->device_scratch_bytes;
+    }
     for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
       if (!l.subs[i].dead)
         VIREO_TRY(plan_on(l, i, plan->device, w, plan->at + first_tensor(l, i), &plan->bytes, error));
@@ -141,7 +146,8 @@ void free_device_arenas(SessionLayout& l) {
 
 uint64_t device_bytes(const SessionLayout& l) {
   uint64_t sum = 0;
-  for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next) sum += shares_arena(l, a->device) ? 0 : a->bytes;
+  for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next)
+    sum += (shares_arena(l, a->device) ? 0 : a->bytes) + a->scratch_bytes + a->state_bytes;
   return sum;
 }
 

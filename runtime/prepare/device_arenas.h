@@ -13,6 +13,10 @@ struct DeviceArena {
   size_t block_bytes = 0;  // of this struct and its list
   uint8_t device = kNoDevice;
   uint64_t bytes = 0;
+  uint64_t scratch_bytes = 0;  // the most of a part
+  uint64_t state_bytes = 0;    // of all parts
+  uint64_t packed_bytes = 0;  // of constants that lie there, and of those that no session has put there: packed_bytes.h
+  uint64_t missing_bytes = 0;
   uint64_t* at = nullptr;  // of the tensors of all subgraphs, one after the other; kNoOffset: they do not lie there
 };
 

@@ -13,6 +13,8 @@
 namespace vireo {
 namespace {
 
+constexpr uint32_t kMostPacked = 65536;  // constants of one part; a delegate that never ends is stopped there
+
 uint64_t shapes_of(const SessionLayout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
   uint64_t hash = kEmptyHash;
   const SubLayout& s = l.subs[subgraph];
@@ -274,8 +276,12 @@ class Joiner {
     }
     choice.state_bytes = memory.state_bytes;
     choice.scratch_bytes = memory.scratch_bytes;
+    if (device.delegate->bind != nullptr) {
+      p->device_state_bytes = align_up(memory.device_state_bytes, uint64_t{VIREO_BUFFER_ALIGNMENT});
+      p->device_scratch_bytes = align_up(memory.device_scratch_bytes, uint64_t{VIREO_BUFFER_ALIGNMENT});
+    }
     vireo_packed packed = VIREO_PACKED_INIT;
-    while (VIREO_PACKS && with.packs != 0 && choice.packed < VIREO_MAX_PACKED &&
+    while (VIREO_PACKS && with.packs != 0 && choice.packed < kMostPacked &&
            device.delegate->pack(device.handle, &host_, &l_.graphs[sub_], &part, choice.packed, nullptr, &packed,
                                  nullptr) == VIREO_OK) {
       ++choice.packed;

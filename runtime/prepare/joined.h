@@ -41,6 +41,9 @@ struct JoinedPart {
   uint32_t inner_count = 0;
   uint64_t region_bytes = 0;
   uint64_t region_base = 0;  // from the arena's start
+  // vireo_part_memory: in buffers of the device
+  uint64_t device_state_bytes = 0;
+  uint64_t device_scratch_bytes = 0;
 };
 
 // Whether a node may share a part with others. What data decide the shape of, or a generator's state orders, may not.

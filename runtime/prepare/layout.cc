@@ -210,7 +210,7 @@ vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* no
 vireo_memory_request request_of(const SessionLayout& l, uint32_t device, const JoinedPart* joined) {
   vireo_memory_request with = VIREO_MEMORY_REQUEST_INIT;
   with.slots = l.slots;
-  with.packs = packs_for(l, device) ? 1 : 0;
+  with.packs = packs_for(l, device, joined) ? 1 : 0;
   if (!VIREO_JOINED || joined == nullptr || joined->blob == nullptr) return with;
   with.blob = joined->blob->data;
   with.blob_bytes = joined->blob->bytes;

@@ -111,9 +111,12 @@ inline vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const 
                           const NodeChoice& choice) {
   return part_of(layout, subgraph, node, &choice.claimed, choice.part);
 }
-// Whether the device's delegate packs constants and the host keeps them.
-inline bool packs_for(const SessionLayout& layout, uint32_t device) {
-  return VIREO_PACKS && layout.packs && layout.model->runtime->devices[device].delegate->pack != nullptr;
+// Whether the device's delegate packs constants and the host keeps them: as the options say, but always for a part that
+// works on the device's buffers, where constants cannot be read as they lie.
+inline bool packs_for(const SessionLayout& layout, uint32_t device, const JoinedPart* joined) {
+  const vireo_delegate& d = *layout.model->runtime->devices[device].delegate;
+  const bool wanted = layout.packs || (VIREO_JOINED && joined != nullptr && d.bind != nullptr);
+  return VIREO_PACKS && wanted && d.pack != nullptr;
 }
 // How a device runs it.
 vireo_memory_request request_of(const SessionLayout& layout, uint32_t device, const JoinedPart* joined);

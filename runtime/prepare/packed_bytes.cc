@@ -2,12 +2,31 @@
 
 #include <string.h>
 
+#include "runtime/prepare/device_arenas.h"
 #include "sdk/base/config.h"
 
 namespace vireo {
 
+namespace {
+
+// A constant that lies on a device, if it is one.
+bool count_on_device(const SessionLayout& l, uint8_t device, const vireo_packed& what) {
+  if ((what.flags & VIREO_PACKED_ON_DEVICE) == 0) return false;
+  for (DeviceArena* a = l.arenas; a != nullptr; a = a->next) {
+    if (a->device != device) continue;
+    vireo_place at = VIREO_PLACE_INIT;
+    const uint64_t bytes = DevicePacks::bytes_of(what);
+    a->packed_bytes += bytes;
+    if (!l.model->device_packs.find(life_of(l.model->runtime->devices[device]), what, &at)) a->missing_bytes += bytes;
+  }
+  return true;
+}
+
+}  // namespace
+
 Status packed_bytes(const SessionLayout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {
   *held = *mapped = 0;
+  for (DeviceArena* a = l.arenas; a != nullptr; a = a->next) a->packed_bytes = a->missing_bytes = 0;
   if (!VIREO_PACKS) return Status::kOk;
   const int rounds = VIREO_JOINED ? 2 : 1;  // nodes, and where they run when their device is lost
   const auto choices = [&l](uint32_t i, int round) { return round == 0 ? l.subs[i].nodes : l.subs[i].seconds; };
@@ -37,7 +56,7 @@ Status packed_bytes(const SessionLayout& l, const vireo_host& host, size_t* held
       if (!ok(status)) break;
       size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
       while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);
-      if (table[at].bytes == 0) {
+      if (table[at].bytes == 0 && !(VIREO_JOINED && count_on_device(l, choice.device, what))) {
         const bool lies_there = l.model->packs.find(d.delegate->name, what) == nullptr &&
                                 find_mapped_pack(l.model, d.delegate->name, what) != nullptr;
         *(lies_there ? mapped : held) += lies_there ? what.bytes : Packs::bytes_of(what);

@@ -6,7 +6,8 @@
 
 namespace vireo {
 
-// Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.
+// Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files. Those that lie on
+// devices are counted in the layout's arenas.
 Status packed_bytes(const SessionLayout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
 
 }  // namespace vireo

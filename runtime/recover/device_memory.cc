@@ -213,7 +213,58 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
     arenas[k] = Arena{};
     arenas[k].at = at;
   }
+  uint32_t k = 0;
+  for (const DeviceArena* plan = l.arenas; real && plan != nullptr; plan = plan->next, ++k)
+    arenas[k].device = &l.model->runtime->devices[plan->device];
   return m;
+}
+
+namespace {
+
+Status make_buffer(DeviceMemory& m, const Device& device, const vireo_host& host, uint64_t bytes, void** out,
+                   Error* error) {
+  const vireo_status status = device.delegate->buffer_create(device.handle, &host, bytes, out);
+  if (status == VIREO_OK) return Status::kOk;
+  *out = nullptr;
+  if (status == VIREO_OUT_OF_ARENA) m.full = &device;
+  return fail(error, static_cast<Status>(status), "device \"{}\" gave no {} bytes of its memory", device.info.name,
+              bytes);
+}
+
+}  // namespace
+
+Status open_device_work(vireo_session& s, const SessionLayout& l, Error* error) {
+  DeviceMemory& m = *s.devices.memory;
+  const vireo_runtime* rt = l.model->runtime;
+  uint32_t k = 0;
+  for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
+    Arena& a = m.arenas[k];
+    a.work_used = plan->scratch_bytes;
+    if (const uint64_t bytes = plan->scratch_bytes + plan->state_bytes; bytes != 0)
+      VIREO_TRY(make_buffer(m, *a.device, rt->host, bytes, &a.work, error));
+    if (plan->missing_bytes == 0) continue;
+    a.upload.kept_by = DevicePacks::reserve(rt->allocator);
+    if (a.upload.kept_by == nullptr)
+      return fail(error, Status::kOutOfArena, "the allocator has no memory for what lies on device \"{}\"",
+                  a.device->info.name);
+    VIREO_TRY(make_buffer(m, *a.device, rt->host, plan->missing_bytes, &a.upload.buffer, error));
+    a.upload.bytes = plan->missing_bytes;
+  }
+  return Status::kOk;
+}
+
+void close_uploads(vireo_session& s) {
+  const vireo_model& model = *s.model;
+  for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k) {
+    Arena& a = s.devices.memory->arenas[k];
+    if (a.upload.used != 0) {
+      model.device_packs.keep(a.upload.kept_by, life_of(*a.device), a.upload.buffer);
+    } else {
+      if (a.upload.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.upload.buffer);
+      DevicePacks::drop(model.runtime->allocator, a.upload.kept_by);
+    }
+    a.upload = DeviceUpload{};
+  }
 }
 
 Status open_device_memory(vireo_session& s, const SessionLayout& l, const TensorOf& tensor_of, Error* error) {
@@ -225,25 +276,17 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
   uint32_t k = 0;
   for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
     Arena& a = m.arenas[k];
-    a.device = &rt->devices[plan->device];
     for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = VIREO_PLACE_INIT;
     const vireo_delegate& d = *a.device->delegate;
-    vireo_status status = VIREO_UNSUPPORTED;
     if (shares_arena(l, plan->device) && reinterpret_cast<uintptr_t>(s.values.at) % kImportAlignment == 0) {
       vireo_handle handle = VIREO_HANDLE_INIT;
       handle.kind = VIREO_HANDLE_HOST;
       handle.value = reinterpret_cast<uintptr_t>(s.values.at);
       handle.bytes = align_up(s.values.bytes, kImportAlignment);
-      status = d.buffer_import(a.device->handle, &rt->host, &handle, &a.buffer);
-      a.shared = status == VIREO_OK;
+      a.shared = d.buffer_import(a.device->handle, &rt->host, &handle, &a.buffer) == VIREO_OK;
+      if (!a.shared) a.buffer = nullptr;
     }
-    if (!a.shared) status = d.buffer_create(a.device->handle, &rt->host, plan->bytes, &a.buffer);
-    if (status != VIREO_OK) {
-      a.buffer = nullptr;
-      if (status == VIREO_OUT_OF_ARENA) m.full = a.device;
-      return fail(error, static_cast<Status>(status), "device \"{}\" gave no {} bytes of its memory",
-                  a.device->info.name, plan->bytes);
-    }
+    if (!a.shared) VIREO_TRY(make_buffer(m, *a.device, rt->host, plan->bytes, &a.buffer, error));
     for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
       const uint64_t* const at = plan->at + first_tensor(l, i);
       for (uint32_t t = 0; t < l.subs[i].tensor_count; ++t) {
@@ -262,8 +305,10 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
 }
 
 void close_device_memory(vireo_session& s) {
+  close_uploads(s);
   for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k) {
     const Arena& a = s.devices.memory->arenas[k];
+    if (a.work != nullptr) a.device->delegate->buffer_release(a.device->handle, a.work);
     if (a.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.buffer);
   }
 }

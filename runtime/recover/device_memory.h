@@ -29,8 +29,19 @@ struct vireo_buffer {
 
 namespace vireo {
 
+// While a session is made: room for constants that no session before it has put there.
+struct DeviceUpload {
+  void* kept_by = nullptr;  // DevicePacks::reserve()
+  void* buffer = nullptr;
+  uint64_t bytes = 0;
+  uint64_t used = 0;
+};
+
 struct Arena {
   const Device* device = nullptr;
+  void* work = nullptr;  // scratch of its parts, then the state of each; null: they have none
+  uint64_t work_used = 0;
+  DeviceUpload upload;
   void* buffer = nullptr;
   bool shared = false;        // it is the host's arena, imported
   vireo_place* at = nullptr;  // one a tensor of the session; without buffer: it does not lie there
@@ -69,8 +80,13 @@ struct TensorOf {
 
 // Reserves what a session's DeviceMemory takes; filled in when the carver is real.
 DeviceMemory* carve_device_memory(const SessionLayout& layout, Carver& c);
-// Makes the buffers and tells the parts where their values lie. `tensor_of(context, sub, t)`: the session's. On
-// failure, DeviceMemory::full names the device that had no memory left.
+// Makes the buffers that parts need when they are loaded: for their scratch and state, and for constants. On failure,
+// DeviceMemory::full names the device that had no memory left.
+Status open_device_work(vireo_session& s, const SessionLayout& layout, Error* error);
+// Hands the constants over to the model.
+void close_uploads(vireo_session& s);
+// Makes the buffers of values and tells the parts where their values lie. `tensor_of(context, sub, t)`: the session's.
+// On failure, DeviceMemory::full names the device that had no memory left.
 Status open_device_memory(vireo_session& s, const SessionLayout& layout, const TensorOf& tensor_of, Error* error);
 void close_device_memory(vireo_session& s);
 

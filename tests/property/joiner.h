@@ -1,7 +1,8 @@
 // The device of joined_test.cc and compiled_test.cc: Relu, Neg, Add, Sub on float32, neighbours as one part that it
 // compiles to instructions and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand.
 // It works on the host's memory, on memory of its own, or on the host's arena as an import; then it is as late as it
-// may be: what is written and submitted waits in a queue until somebody waits or reads.
+// may be: what is written and submitted waits in a queue until somebody waits or reads. In buffers it also reads
+// constants, which lie negated in its own layout, has its inner values, and keeps a mark of each part as state.
 #ifndef VIREO_TESTS_PROPERTY_JOINER_H_
 #define VIREO_TESTS_PROPERTY_JOINER_H_
 
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sdk/ops/binary/binary_generated.h"
@@ -36,12 +38,14 @@ struct Joiner {
   std::vector<std::function<void()>> queue;  // own memory: what has been asked for and not done
   std::set<Buffer*> buffers;
   uint64_t written = 0, read = 0;  // bytes
+  std::atomic<int> packs{0};       // constants that it wrote in its own layout
   // What it takes: node n of a graph when the n-th bit is set.
   uint64_t takes = ~uint64_t{0};
   uint32_t longest = 64;          // nodes of a part that it compiles
   std::set<std::string> refuses;  // nodes that never compile
   uint32_t busy_looks = 0;        // waits that are answered with VIREO_BUSY first
   bool hangs = false, lost = false, no_memory = false, no_load = false;
+  bool comes_back = false;                   // when it is reset
   int lost_at = -1;                          // it is lost in this submit
   std::set<std::string> wrong;               // nodes that it computes wrongly
   double claimed_ns = 0, compiled_ns = 100;  // of a node
@@ -80,7 +84,24 @@ inline void expect_states(const vireo_part& part) {
   }
 }
 
+// The constants that a part reads, in the order of its nodes.
+inline std::vector<vireo_graph_value> constants_of(const vireo_host& host, const vireo_graph* graph,
+                                                   const vireo_part& part) {
+  std::vector<vireo_graph_value> found;
+  for (uint32_t k = 0; k < part.node_count; ++k) {
+    vireo_graph_node node = VIREO_GRAPH_NODE_INIT;
+    EXPECT_EQ(host.node(graph, part.nodes[k], &node), VIREO_OK);
+    vireo_graph_value v = VIREO_GRAPH_VALUE_INIT;
+    if (node.input_count < 2 || host.value(graph, static_cast<uint32_t>(node.inputs[1]), &v) != VIREO_OK) continue;
+    if (v.constant != nullptr) found.push_back(v);
+  }
+  return found;
+}
+
 struct Part {
+  vireo_place constants[64];
+  vireo_place inner_at, mark_at;
+  uint64_t mark;
   const BlobHead* head;
   const Instruction* code;
   float* inner;    // most_bytes each, of the values that are neither inputs nor outputs
@@ -115,7 +136,7 @@ bool runs(const vireo_host& host, const vireo_graph* graph, uint32_t n, vireo_gr
     v.struct_size = sizeof(v);
     if (host.value(graph, static_cast<uint32_t>(node->inputs[i]), &v) != VIREO_OK || v.dtype != VIREO_FLOAT32)
       return false;
-    if (v.constant != nullptr) return false;
+    if (v.constant != nullptr && (i != 1 || device.memory == Memory::kHosts)) return false;
   }
   return true;
 }
@@ -155,6 +176,7 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
   std::vector<int32_t> values(part->inputs, part->inputs + part->input_count);
   values.insert(values.end(), part->outputs, part->outputs + part->output_count);
   uint64_t most = 0;
+  int32_t constants = 0;
   const auto number = [&](int32_t t) {
     vireo_graph_value v = {};
     v.struct_size = sizeof(v);
@@ -177,7 +199,15 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
       return VIREO_UNSUPPORTED;
     }
     Instruction i = {node.op, static_cast<uint16_t>(device.wrong.count(node.name)), number(node.inputs[0]), -1, -1};
-    if (node.input_count > 1) i.b = number(node.inputs[1]);
+    vireo_graph_value second = VIREO_GRAPH_VALUE_INIT;
+    if (node.input_count > 1) {
+      EXPECT_EQ(host->value(graph, static_cast<uint32_t>(node.inputs[1]), &second), VIREO_OK);
+    }
+    if (second.constant != nullptr) {
+      i.b = -2 - constants++;
+    } else if (node.input_count > 1) {
+      i.b = number(node.inputs[1]);
+    }
     i.y = number(node.outputs[0]);
     code.push_back(i);
   }
@@ -202,12 +232,67 @@ vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo
   EXPECT_NE(with->blob, nullptr);
   const auto& head = *static_cast<const BlobHead*>(with->blob);
   out->state_bytes = sizeof(Part);
-  out->scratch_bytes = (head.values - head.inputs - head.outputs) * head.most_bytes;
+  const uint64_t inner = (head.values - head.inputs - head.outputs) * head.most_bytes;
+  if (device.memory == Memory::kHosts) {
+    out->scratch_bytes = inner;
+  } else {
+    EXPECT_EQ(with->packs, 1u);
+    out->device_scratch_bytes = inner;
+    out->device_state_bytes = sizeof(uint64_t);
+  }
   return VIREO_OK;
 }
 
-vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, const vireo_load_request* with,
-                  void** loaded) {
+vireo_status pack_of(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, uint32_t index,
+                     const vireo_thread_pool*, vireo_packed* out, void* to) {
+  const auto constants = constants_of(*host, graph, *part);
+  if (index >= constants.size()) return VIREO_INVALID_ARGUMENT;
+  const vireo_graph_value& v = constants[index];
+  out->layout = 1;
+  out->constant = v.constant;
+  out->sizes[0] = static_cast<int64_t>(v.constant_size);
+  out->bytes = v.constant_size;
+  out->flags = VIREO_PACKED_ON_DEVICE;
+  if (to == nullptr) return VIREO_OK;
+  ++device.packs;
+  for (size_t i = 0; i < v.constant_size / 4; ++i)
+    static_cast<float*>(to)[i] = -static_cast<const float*>(v.constant)[i];
+  return VIREO_OK;
+}
+
+inline float* float_at(const vireo_place& place) {
+  return reinterpret_cast<float*>(static_cast<Buffer*>(place.buffer)->bytes + place.offset);
+}
+inline void expect_place(const vireo_place* place, uint64_t bytes) {
+  ASSERT_NE(place, nullptr);
+  auto* const buffer = static_cast<Buffer*>(place->buffer);
+  EXPECT_EQ(device.buffers.count(buffer), 1u);
+  EXPECT_EQ(place->offset % VIREO_BUFFER_ALIGNMENT, 0u);
+  EXPECT_LE(place->offset + bytes, buffer->size);
+}
+// What the host gives a part on buffers for its inner values, its mark and its constants.
+inline void take_places(const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                        const vireo_load_request& with, Part* p) {
+  const uint64_t inner = (p->head->values - p->head->inputs - p->head->outputs) * p->head->most_bytes;
+  EXPECT_EQ(with.scratch_at != nullptr, inner != 0);
+  if (inner != 0) {
+    expect_place(with.scratch_at, inner);
+    p->inner_at = *with.scratch_at;
+  }
+  expect_place(with.state_at, sizeof(uint64_t));
+  p->mark_at = *with.state_at;
+  p->mark = kMagic + static_cast<uint64_t>(device.parts);
+  std::memcpy(float_at(p->mark_at), &p->mark, sizeof(p->mark));
+  const auto constants = constants_of(host, graph, part);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    EXPECT_EQ(with.packed[i], nullptr);
+    expect_place(with.packed_at[i], constants[i].constant_size);
+    p->constants[i] = *with.packed_at[i];
+  }
+}
+
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                  const vireo_load_request* with, void** loaded) {
   expect_states(*part);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(with->state) % 64, 0u);
   if (device.no_load) return VIREO_OUT_OF_ARENA;
@@ -216,6 +301,7 @@ vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part
   if (p->head->magic != kMagic || with->blob_bytes != sizeof(BlobHead) + p->head->instructions * sizeof(Instruction))
     return VIREO_INVALID_MODEL;
   p->code = reinterpret_cast<const Instruction*>(p->head + 1);
+  if (device.memory != Memory::kHosts) take_places(*host, graph, *part, *with, p);
   ++device.loaded;
   ++device.parts;
   {
@@ -234,7 +320,10 @@ void execute(Part& p) {
   };
   for (uint32_t k = 0; k < p.head->instructions; ++k) {
     const Instruction& i = p.code[k];
-    const float *a = at(i.a), *b = i.b < 0 ? nullptr : at(i.b);
+    const bool constant = i.b <= -2;
+    const float* const a = at(i.a);
+    const float* const b = constant ? float_at(p.constants[-2 - i.b]) : i.b < 0 ? nullptr : at(i.b);
+    const float sign = constant ? -1 : 1;
     float* y = at(i.y);
     for (int64_t e = 0; e < p.count; ++e) {
       switch (static_cast<Op>(i.op)) {
@@ -245,10 +334,10 @@ void execute(Part& p) {
           y[e] = -a[e];
           break;
         case Op::kAdd:
-          y[e] = a[e] + b[e];
+          y[e] = a[e] + sign * b[e];
           break;
         default:
-          y[e] = a[e] - b[e];
+          y[e] = a[e] - sign * b[e];
       }
       if (i.wrong != 0 && e == p.count - 1) y[e] += 1;
     }
@@ -290,8 +379,8 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   p.inner = static_cast<float*>(with->scratch);
   if (p.bound)
     device.queue.emplace_back([&p] {
-      std::vector<float> inner((p.head->values - p.head->inputs - p.head->outputs) * p.head->most_bytes / 4);
-      p.inner = inner.data();
+      p.inner = p.inner_at.buffer == nullptr ? nullptr : float_at(p.inner_at);
+      EXPECT_EQ(std::memcmp(float_at(p.mark_at), &p.mark, sizeof(p.mark)), 0) << "its state is another's";
       execute(p);
       p.done = true;
     });
@@ -346,6 +435,10 @@ vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from
   EXPECT_LE(offset + bytes, b->size);
   const auto* const p = static_cast<const uint8_t*>(from);
   device.written += bytes;
+  if (device.queue.empty()) {
+    std::copy(p, p + bytes, b->bytes + offset);
+    return VIREO_OK;
+  }
   device.queue.emplace_back([b, offset, copy = std::vector<uint8_t>(p, p + bytes)] {
     std::copy(copy.begin(), copy.end(), b->bytes + offset);
   });
@@ -384,6 +477,11 @@ void cancel(void* loaded) {
 }
 void unload(void*) { --device.loaded; }
 vireo_status health(void*) { return device.lost ? VIREO_DEVICE_LOST : VIREO_OK; }
+vireo_status reset(void*) {
+  if (!device.comes_back) return VIREO_DEVICE_LOST;
+  device.lost = false;
+  return VIREO_OK;
+}
 void release(void*) {}
 
 // Members that are not named here are NULL.
@@ -404,6 +502,8 @@ vireo_delegate joiner_table(Memory memory) {
   t.wait = wait;
   t.cancel = cancel;
   if (memory == Memory::kHosts) return t;
+  t.reset = reset;
+  t.pack = pack_of;
   t.bind = bind;
   t.buffer_create = buffer_create;
   t.buffer_import = buffer_import;

@@ -93,6 +93,7 @@ POWER_BUSY = 3
 POWER_THROTTLED = 4
 DELEGATE_ABI = 6
 CLAIM_JOINS = 1
+PACKED_ON_DEVICE = 1
 MAX_PACKED = 8
 
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
@@ -239,7 +240,7 @@ class DeviceChoice(ctypes.Structure):
 class Memory(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("total_bytes", c_size_t), ("tensor_bytes", c_size_t), ("scratch_bytes", c_size_t),
                 ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t), ("mapped_bytes", c_size_t),
-                ("compiled_bytes", c_size_t), ("device_bytes", c_size_t), ("text_bytes", c_size_t)]
+                ("compiled_bytes", c_size_t), ("device_bytes", c_size_t), ("text_bytes", c_size_t), ("device_packed_bytes", c_size_t)]
 
 
 class PackedCopy(ctypes.Structure):

@@ -43,7 +43,8 @@ class Value:
 class Memory:
     """Bytes that a session takes; no plan can hold the tensors in less than lower_bound. packed: beside the total, shared by the model's
     sessions; mapped: packed weights that are read where they lie, in the model's file or the cache; compiled: what devices compiled of the
-    model so far; device: buffers on devices with memory of their own; text: what devices said of the model's nodes so far."""
+    model so far; device: buffers on devices with memory of their own; text: what devices said of the model's nodes so far;
+    device_packed: packed weights in buffers on devices, which the model's sessions share."""
     total: int
     tensors: int
     scratch: int
@@ -54,6 +55,7 @@ class Memory:
     compiled: int = 0
     device: int = 0
     text: int = 0
+    device_packed: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +171,8 @@ class Model(Handle):
         asked.done()
         check(status, error)
         return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes,
-                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes, memory.device_bytes, memory.text_bytes)
+                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes, memory.device_bytes, memory.text_bytes,
+                      memory.device_packed_bytes)
 
     def session(self, bounds: Optional[Bounds] = None, **options: "Unpack[SessionOptions]") -> "Session":
         """bounds: {"batch": 4} or {"batch": (1, 8)} for open dimensions, named as in inputs[i].shape. options: SessionOptions."""

@@ -189,6 +189,14 @@ typedef struct vireo_part {
 } vireo_part;
 #define VIREO_PART_INIT VIREO_INIT_(vireo_part)
 
+/* Where a packed constant lies, for vireo_packed.flags. */
+enum {
+  /* In a buffer of the device's. The host has pack() write to memory of its own and calls buffer_write() before the
+   * first load() that reads it: one copy a model and device, also where the session's options say that nothing is to be
+   * packed. Only in parts that were claimed with VIREO_CLAIM_JOINS, on devices that have buffers. */
+  VIREO_PACKED_ON_DEVICE = 1
+};
+
 /* A constant in a layout of the delegate's own. It is written once and serves all sessions of a model; whose bytes it
  * has, the layout's number and its sizes say all about its contents, and two parts that agree in them share one. */
 typedef struct vireo_packed {
@@ -197,9 +205,12 @@ typedef struct vireo_packed {
   const void* constant; /* of a value of the graph, or of a body in it */
   int64_t sizes[4];     /* as the layout counts */
   size_t bytes;
+  uint32_t flags; /* VIREO_PACKED_... */
 } vireo_packed;
 #define VIREO_PACKED_INIT VIREO_INIT_(vireo_packed)
-#define VIREO_MAX_PACKED 8 /* the most packed constants of one part */
+/* The most packed constants of a node that is a part by itself. A part that was claimed with VIREO_CLAIM_JOINS has any
+ * number. */
+#define VIREO_MAX_PACKED 8
 
 /* Where compile() leaves its result. */
 typedef struct vireo_blob {
@@ -224,7 +235,8 @@ typedef struct vireo_compiled {
 typedef struct vireo_memory_request {
   uint32_t struct_size;
   int32_t slots;    /* threads, this one included */
-  uint32_t packs;   /* 1 where the host keeps packed constants, 0 where the part runs without */
+  uint32_t packs;   /* 1 where the host keeps packed constants, 0 where the part runs without. Always 1 for a part that
+                       works on buffers, if there is pack() */
   const void* blob; /* what compile() wrote, aligned to 64. NULL without compile */
   size_t blob_bytes;
 } vireo_memory_request;
@@ -238,8 +250,21 @@ typedef struct vireo_part_memory {
    * must request at least 1 byte, even if it is 0 at the bounds: the host checks the extents only of parts that request
    * scratch, and otherwise only the room of their outputs. */
   size_t scratch_bytes;
+  /* The same in a buffer of the device's, at a multiple of VIREO_BUFFER_ALIGNMENT: load() gets the places. Scratch is
+   * shared with the session's other parts there, whose submits follow each other. 0 for parts that work on no buffers.
+   */
+  uint64_t device_state_bytes;
+  uint64_t device_scratch_bytes;
 } vireo_part_memory;
 #define VIREO_PART_MEMORY_INIT VIREO_INIT_(vireo_part_memory)
+
+/* Where a value lies, or what belongs to a part. */
+typedef struct vireo_place {
+  uint32_t struct_size;
+  void* buffer;    /* buffer_create's or buffer_import's; NULL: the host's memory, at vireo_tensor.data */
+  uint64_t offset; /* a multiple of VIREO_BUFFER_ALIGNMENT, of a value in the host's arena of 16 */
+} vireo_place;
+#define VIREO_PLACE_INIT VIREO_INIT_(vireo_place)
 
 /* What load() gets beside the part. */
 typedef struct vireo_load_request {
@@ -251,6 +276,12 @@ typedef struct vireo_load_request {
   size_t blob_bytes;
   void* state; /* vireo_part_memory.state_bytes */
   vireo_fault* fault;
+  /* Where each packed constant lies that has VIREO_PACKED_ON_DEVICE (its `packed` is NULL), NULL for the others. List
+   * and places live for the call, the buffers as long as the part. NULL where the part has no such constant. */
+  const vireo_place* const* packed_at;
+  /* vireo_part_memory.device_state_bytes and device_scratch_bytes: as packed_at. NULL where they are 0. */
+  const vireo_place* state_at;
+  const vireo_place* scratch_at;
 } vireo_load_request;
 #define VIREO_LOAD_REQUEST_INIT VIREO_INIT_(vireo_load_request)
 
@@ -264,14 +295,6 @@ typedef struct vireo_submit {
   vireo_fault* fault;
 } vireo_submit;
 #define VIREO_SUBMIT_INIT VIREO_INIT_(vireo_submit)
-
-/* Where a value lies. */
-typedef struct vireo_place {
-  uint32_t struct_size;
-  void* buffer;    /* buffer_create's or buffer_import's; NULL: the host's memory, at vireo_tensor.data */
-  uint64_t offset; /* a multiple of VIREO_BUFFER_ALIGNMENT, of a value in the host's arena of 16 */
-} vireo_place;
-#define VIREO_PLACE_INIT VIREO_INIT_(vireo_place)
 
 typedef struct vireo_delegate vireo_delegate; /* the delegate's table of functions */
 /* The delegate's functions. Those that are marked optional may be NULL. */

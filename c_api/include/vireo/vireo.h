@@ -622,9 +622,12 @@ typedef struct vireo_memory {
                                the cache: shared with other processes, in neither of the sums above */
   size_t compiled_bytes;    /* beside total_bytes: what devices compiled of this model so far, which its sessions share.
                                From the runtime's allocator */
-  size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices */
+  size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices: values,
+                               scratch, state */
   size_t text_bytes;        /* beside total_bytes: what devices said of this model's nodes so far, which its sessions
                                share. From the runtime's allocator; 0 where the CPU is the only device of the build */
+  size_t device_packed_bytes; /* beside total_bytes: packed weights in buffers on devices, of all devices, which the
+                                 model's sessions share */
 } vireo_memory;
 #define VIREO_MEMORY_INIT VIREO_INIT_(vireo_memory)
 
