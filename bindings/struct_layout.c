@@ -57,7 +57,7 @@ int main(void) {
   FIELD(vireo_device_info, family);
   FIELD(vireo_device_info, driver);
   FIELD(vireo_device_info, flags);
-  FIELD(vireo_device_info, reserved);
+  FIELD(vireo_device_info, trial_runs);
   FIELD(vireo_device_info, types);
   FIELD(vireo_device_info, memory_bytes);
   FIELD(vireo_device_info, local_bytes);

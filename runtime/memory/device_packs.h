@@ -19,7 +19,9 @@ struct DeviceLife {
   void* handle = nullptr;
   uint32_t resets = 0;
 
-  bool is(const DeviceLife& other) const { return handle == other.handle && delegate == other.delegate && resets == other.resets; }
+  bool is(const DeviceLife& other) const {
+    return handle == other.handle && delegate == other.delegate && resets == other.resets;
+  }
 };
 
 // Lists that only grow while the model lives, as Packs.

@@ -162,14 +162,25 @@ class Trial {
     }
     uint32_t random = 12345;
     for (uint32_t i = 0; i < step_.input_count; ++i) make_up(*step_.args[i], &random);
+    spoil_outputs();
+    return Status::kOk;
+  }
+
+  // What is not written shows.
+  void spoil_outputs() const {
     for (uint32_t o = 0; o < step_.output_count; ++o)
       memset(output(o).data, 0xa5, static_cast<size_t>(tensor_bytes(output(o))));
-    return Status::kOk;
   }
 
   void keep_outputs() {
     for (uint32_t o = 0; o < step_.output_count; ++o)
       memcpy(kept_[o], output(o).data, static_cast<size_t>(tensor_bytes(output(o))));
+  }
+  bool same_bits() const {
+    for (uint32_t o = 0; o < step_.output_count; ++o) {
+      if (memcmp(kept_[o], output(o).data, static_cast<size_t>(tensor_bytes(output(o)))) != 0) return false;
+    }
+    return true;
   }
   bool same() const {
     for (uint32_t o = 0; o < step_.output_count; ++o) {
@@ -192,29 +203,80 @@ class Trial {
   uint8_t** kept_ = nullptr;
 };
 
-Status check_part(vireo_session& s, Step& step, bool* wrong) {
-  Fallback& f = *step.away.fallback;
-  if (f.blob == nullptr || __atomic_load_n(&f.blob->head.checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
-  Trial trial(s, step);
-  if (!trial.can()) return Status::kOk;
-  VIREO_TRY(trial.open());
-  Status status = step.shapes.infer ? infer_step(s, step) : Status::kOk;
+// One run of a part on its own device, with all values the host's before and after.
+Status try_part(vireo_session& s, Step& step) {
   if (s.devices.memory != nullptr) all_at_home(s);
-  if (ok(status)) status = run_part(s, step);
+  Status status = run_part(s, step);
   if (ok(status) && step.away.arena != 0) status = finish_step(s, step);
   if (s.devices.memory != nullptr) {
     abandon(s);
     all_at_home(s);
     s.devices.memory->begins_again = false;
   }
+  return status;
+}
+
+// The time that is left for the trials of a session.
+struct TrialTime {
+  uint64_t end = platform::now_ns() + 500000000;
+  bool is_over() const { return platform::now_ns() >= end; }
+};
+
+// Runs it again as often as its device wants it. *steady: all runs gave the bits of the first, which are kept.
+Status repeat_part(vireo_session& s, Step& step, const Trial& trial, const TrialTime& time, bool* steady) {
+  *steady = true;
+  for (uint32_t k = 1; k < step.away.device->info.trial_runs && *steady && (k == 1 || !time.is_over()); ++k) {
+    trial.spoil_outputs();
+    VIREO_TRY(try_part(s, step));
+    *steady = trial.same_bits();
+  }
+  return Status::kOk;
+}
+
+// The session's nodes of this part are placed elsewhere from now on; `how`: what it computed.
+void refuse_wrong(vireo_session& s, const Step& step, const char* how, const char* than) {
+  const Fallback& f = *step.away.fallback;
+  Error told;
+  (void)fail(&told, Status::kUnsupported, "it computed {} there {}", how, than);
+  const bool forgotten = f.blob->forget();
+  if (!forgotten) f.blob->refuse(told.message);
+  told.clear();
+  (void)fail(&told, Status::kUnsupported, "device \"{}\" computed {} {} in {} nodes from \"{}\" on: {}",
+             step.away.device->info.name, how, than, f.frame.step_count, step_name(s, step),
+             forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
+  tell(s, VIREO_LOG_WARNING, told);
+}
+
+const char* second_device(const vireo_session& s, const Fallback& f) {
+  uint32_t there = 0;  // a composite that runs as its body has no device of its own
+  while (there + 1 < f.frame.step_count && f.infos[there].device == kNoDevice) ++there;
+  const uint16_t at = f.infos[there].device;
+  return at == kNoDevice ? "other devices" : s.model->runtime->devices[at].info.name;
+}
+
+Status check_part(vireo_session& s, Step& step, const TrialTime& time, bool* wrong) {
+  Fallback& f = *step.away.fallback;
+  if (f.blob == nullptr || __atomic_load_n(&f.blob->head.checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
+  Trial trial(s, step);
+  if (!trial.can()) return Status::kOk;
+  VIREO_TRY(trial.open());
+  bool steady = true;
+  Status status = step.shapes.infer ? infer_step(s, step) : Status::kOk;
+  if (ok(status)) status = try_part(s, step);
+  if (ok(status)) {
+    trial.keep_outputs();
+    status = repeat_part(s, step, trial, time, &steady);
+  }
   if (is_lost(s, step)) {  // it has been told
     s.error.clear();
     return Status::kOk;
   }
-  if (ok(status)) {
-    trial.keep_outputs();
-    status = Remote::run_instead(s, step);
+  if (ok(status) && !steady) {
+    *wrong = true;
+    refuse_wrong(s, step, "different values", "from run to run");
+    return Status::kOk;
   }
+  if (ok(status)) status = Remote::run_instead(s, step);
   if (!ok(status)) {  // made-up inputs may be none that the nodes can take
     s.error.clear();
     return Status::kOk;
@@ -224,28 +286,18 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
     return Status::kOk;
   }
   *wrong = true;
-  uint32_t there = 0;  // a composite that runs as its body has no device of its own
-  while (there + 1 < f.frame.step_count && f.infos[there].device == kNoDevice) ++there;
-  const uint16_t at = f.infos[there].device;
-  const char* const second = at == kNoDevice ? "other devices" : s.model->runtime->devices[at].info.name;
-  Error told;
-  (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second);
-  const bool forgotten = f.blob->forget();
-  if (!forgotten) f.blob->refuse(told.message);
-  told.clear();
-  (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
-             step.away.device->info.name, second, f.frame.step_count, step_name(s, step),
-             forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
-  tell(s, VIREO_LOG_WARNING, told);
+  Error than;
+  (void)fail(&than, Status::kUnsupported, "than on {}", second_device(s, f));
+  refuse_wrong(s, step, "other values", than.message);
   return Status::kOk;
 }
 
-Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
+Status check_frame(vireo_session& s, Frame& frame, const TrialTime& time, bool* wrong) {
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     Step& step = frame.steps[i];
-    if (step.away.fallback != nullptr) VIREO_TRY(check_part(s, step, wrong));
+    if (step.away.fallback != nullptr) VIREO_TRY(check_part(s, step, time, wrong));
     for (Frame* body : step.bodies) {
-      if (body != nullptr && step.kind != Step::kPart) VIREO_TRY(check_frame(s, *body, wrong));
+      if (body != nullptr && step.kind != Step::kPart) VIREO_TRY(check_frame(s, *body, time, wrong));
     }
   }
   return Status::kOk;
@@ -305,7 +357,7 @@ Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
 
 Status check_parts(vireo_session& s, bool* wrong) {
   *wrong = false;
-  return check_frame(s, s.main, wrong);
+  return check_frame(s, s.main, TrialTime(), wrong);
 }
 
 }  // namespace vireo

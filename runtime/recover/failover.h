@@ -14,9 +14,11 @@ inline uint32_t device_bit(const vireo_session& s, const Device* device) {
 // Whether this session knows the step's device, which it must have, as lost.
 bool is_lost(const vireo_session& s, const Step& step);
 
-// Runs each part that can fall back once on both devices, on made-up inputs at the session's bounds, unless this blob
-// was compared before. *wrong: one differed; it counts as refused from now on, and the session must be laid out anew.
-// What cannot be judged so (the second device refuses the made-up inputs) is left as it is.
+// Runs each part that can fall back on made-up inputs at the session's bounds, unless this blob was compared before:
+// on its device as often as vireo_device_info.trial_runs says, then once on the second device. Runs of one device must
+// agree to the bit, which needs no second device and finds a driver that is wrong now and then. *wrong: one differed;
+// it counts as refused from now on, and the session must be laid out anew. What cannot be judged so (the second device
+// refuses the made-up inputs) is left as it is.
 Status check_parts(vireo_session& s, bool* wrong);
 
 }  // namespace vireo

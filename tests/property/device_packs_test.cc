@@ -8,8 +8,8 @@ namespace {
 class BufferTest : public JoinedTest {};
 INSTANTIATE_TEST_SUITE_P(Memory, BufferTest, testing::Values(Memory::kOwn, Memory::kImported));
 
-// Constants of a device's own layout are written once a model, also for parts with many of them, and counted to the byte;
-// a device that came back from a loss gets them again.
+// Constants of a device's own layout are written once a model, also for parts with many of them, and counted to the
+// byte; a device that came back from a loss gets them again.
 TEST_P(BufferTest, ConstantsOnTheDeviceAreSharedBySessions) {
   int written = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {

@@ -191,6 +191,7 @@ class JoinedTest : public testing::TestWithParam<Memory> {
     device.hangs = device.lost = device.no_memory = device.no_load = device.comes_back = false;
     device.lost_at = -1;
     device.wrong.clear();
+    device.trial_runs = device.wrong_one_in = 0;
     device.claimed_ns = 0;
     device.compiled_ns = 100;
     device.parts = device.compiles = device.loaded = device.submits = device.cancels = 0;

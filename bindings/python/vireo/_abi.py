@@ -144,7 +144,7 @@ class RuntimeOptions(ctypes.Structure):
 
 class DeviceInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("name", c_char_p), ("delegate", c_char_p), ("detail", c_char_p), ("vendor", c_char_p),
-                ("family", c_char_p), ("driver", c_char_p), ("flags", c_uint32), ("reserved", c_uint32), ("types", c_uint64),
+                ("family", c_char_p), ("driver", c_char_p), ("flags", c_uint32), ("trial_runs", c_uint32), ("types", c_uint64),
                 ("memory_bytes", c_uint64), ("local_bytes", c_uint64), ("f32_rate", c_double), ("f16_rate", c_double),
                 ("i8_rate", c_double), ("bandwidth", c_double), ("transfer", c_double), ("launch_ns", c_double), ("idle_watts", c_double),
                 ("busy_watts", c_double)]

@@ -239,10 +239,12 @@ typedef struct vireo_device_info {
   const char* delegate; /* which delegate offers it */
   const char* detail;   /* "AVX-512", "32 x 32 products a cycle"... */
   const char* vendor;
-  const char* family; /* of chips */
-  const char* driver; /* its version */
-  uint32_t flags;     /* VIREO_DEVICE_... */
-  uint32_t reserved;
+  const char* family;    /* of chips */
+  const char* driver;    /* its version */
+  uint32_t flags;        /* VIREO_DEVICE_... */
+  uint32_t trial_runs;   /* how often a part that was compiled here runs on made-up values before it is used. All runs
+                          must give the same bits: 66 find a fault in one run of ten with a probability of .999. 0 is
+                          once. A session's trials take half a second at most, but each part runs twice */
   uint64_t types;        /* that it computes in: bit 1 << VIREO_FLOAT32, ... */
   uint64_t memory_bytes; /* of its own */
   uint64_t local_bytes;  /* on the chip, where the device or its compiler places data there itself */
