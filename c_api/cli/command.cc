@@ -14,7 +14,7 @@ constexpr size_t kHelpColumn = 34;  // where descriptions begin
 
 // "INT in [1 - 8]" for "INT:INT in [1 - 8]": what checks a value often names its type again.
 std::string value_type_text(const CLI::Option& option) {
-  const std::string text = option.get_type_name();
+  std::string text = option.get_type_name();
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return text;
   const std::string type = text.substr(0, colon), rest = text.substr(colon + 1);
@@ -120,7 +120,7 @@ const CLI::App& last_of(const CLI::App& root) {
 
 // "did you mean convert? ", or "did you mean convert --quantize? " for a verb that is an option of another.
 std::string hint_for(const std::string& verb, const Command& root) {
-  const std::string hint = did_you_mean(verb, root.verb_names());
+  std::string hint = did_you_mean(verb, root.verb_names());
   if (!hint.empty()) return hint;
   for (const Command& known : root.verbs()) {
     if (known.find_option("--" + verb)) return "did you mean " + known.name() + " --" + verb + "? ";
@@ -171,7 +171,7 @@ std::string hint_for(const std::vector<std::string>& words, const CLI::App& root
     }
   }
   for (const std::string& word : words) {
-    const std::string hint = word.rfind("--", 0) == 0 ? did_you_mean(word.substr(0, word.find('=')), known) : "";
+    std::string hint = word.rfind("--", 0) == 0 ? did_you_mean(word.substr(0, word.find('=')), known) : "";
     if (!hint.empty()) return hint;
   }
   return "";

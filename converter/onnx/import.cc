@@ -209,7 +209,7 @@ void Importer::tell_notes(const Scope& scope, const ::onnx::NodeProto& node) con
 
 bool Importer::admit(const Scope& scope, const ::onnx::NodeProto& node) {
   if (imported_.insert(&node).second) return true;
-  size_t names = static_cast<size_t>(node.input_size() + node.output_size());
+  size_t names = static_cast<size_t>(node.input_size()) + static_cast<size_t>(node.output_size());
   for (const auto& a : node.attribute()) {
     const ::onnx::AttributeProto* given = find_attribute(node, scope, a.name());
     names += given == nullptr ? 1 : size_of(*given);

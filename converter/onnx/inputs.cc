@@ -221,7 +221,7 @@ class InputReader {
   }
 
   std::string dim_name(const ::onnx::ValueInfoProto& info, int i) const {
-    if (const std::string given = given_name(info, i); !given.empty()) return given;
+    if (std::string given = given_name(info, i); !given.empty()) return given;
     const auto& shape = info.type().tensor_type().shape();
     if (i < shape.dim_size() && names_an_extent(shape.dim(i).dim_param())) return shape.dim(i).dim_param();
     return info.name() + "." + std::to_string(i);

@@ -83,7 +83,7 @@ std::string guess_text(Span<const uint8_t> bytes) {
   if (start.rfind("<?xml", 0) == 0)
     return "this is XML (OpenVINO's models are, and servers' refusals): export the original model to ONNX, or download "
            "it again";
-  if (start.rfind("{", 0) == 0) return "this is JSON: a configuration or a server's answer, and not the model itself";
+  if (start.rfind('{', 0) == 0) return "this is JSON: a configuration or a server's answer, and not the model itself";
   return "";
 }
 
@@ -98,7 +98,7 @@ std::string guess(Span<const uint8_t> bytes) {
   if (is_safetensors(bytes))
     return "this is a safetensors file, which holds weights and no graph: load it in the framework that made it, and "
            "export the model to ONNX";
-  const std::string text = guess_text(bytes);
+  std::string text = guess_text(bytes);
   if (!text.empty()) return text;
   return "the file may be cut short or of another format (TensorFlow's .pb is one, which tf2onnx exports to ONNX): "
          "export or download it again";

@@ -156,7 +156,7 @@ std::string reason_for(const Plan& plan, const Choice& choice, size_t input, siz
     if (index == Cell::kNoValue) continue;
     const auto found = statistics.find(plan.values[index].value->id);
     if (found == statistics.end()) continue;
-    const std::string why = lost_to(whose, found->second, dtype_bits(choice.scales[index].type));
+    std::string why = lost_to(whose, found->second, dtype_bits(choice.scales[index].type));
     if (!why.empty()) return why;
   }
   return "";

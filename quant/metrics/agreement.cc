@@ -15,10 +15,11 @@ class Agreement final : public Ratio {
     if (!fault.empty()) return fault;
     const size_t size = s.output->values.size(), width = row_width(*s.output);
     if (width < 2) return "output '" + s.output->name + "' has no two classes to choose from";
+    const size_t rows = size / width;
     size_t same = 0;
     for (size_t at = 0; at < size; at += width)
       same += best_of(&s.output->values[at], width) == best_of(&s.reference->values[at], width) ? 1 : 0;
-    put(static_cast<double>(same), static_cast<double>(size / width));
+    put(static_cast<double>(same), static_cast<double>(rows));
     return "";
   }
 };

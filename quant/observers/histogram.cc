@@ -30,7 +30,8 @@ void HistogramObserver::widen(int exponent) {
       // Bins are counted from 0 in both directions, and shifted towards minus infinity.
       const int from = i - kBins / 2;
       const int to = steps > 30 ? (from < 0 ? -1 : 0) : from >> steps;
-      wide[static_cast<size_t>(to + kBins / 2)] += counts_[static_cast<size_t>(i)];
+      const int at = to + kBins / 2;
+      wide[static_cast<size_t>(at)] += counts_[static_cast<size_t>(i)];
     }
     counts_ = std::move(wide);
   }

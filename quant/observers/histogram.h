@@ -22,7 +22,10 @@ class HistogramObserver {
   uint64_t total() const { return total_; }
   double width() const;
   uint64_t count(int bin) const { return counts_.empty() ? 0 : counts_[static_cast<size_t>(bin)]; }
-  double middle(int bin) const { return (bin - kBins / 2 + 0.5) * width(); }
+  double middle(int bin) const {
+    const int from_zero = bin - kBins / 2;
+    return (from_zero + 0.5) * width();
+  }
   // The bins that hold an element; both 0 where none does.
   int first() const;
   int last() const;

@@ -209,7 +209,7 @@ void DriverLog::write(void* self, vireo_log_level level, const char* text) {
 
 std::string DriverLog::take() {
   const std::lock_guard<std::mutex> guard(lock_);
-  const std::string text = last_.empty() ? "" : " (it logged: " + last_ + ")";
+  std::string text = last_.empty() ? "" : " (it logged: " + last_ + ")";
   last_.clear();
   return text;
 }

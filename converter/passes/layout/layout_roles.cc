@@ -194,7 +194,8 @@ bool is_image(const ir::Node& n, const KernelCosts& costs) {
 
 double up(double v, double to) {
   const auto step = static_cast<int64_t>(to);
-  return static_cast<double>((static_cast<int64_t>(v) + step - 1) / step * step);
+  const int64_t whole = (static_cast<int64_t>(v) + step - 1) / step * step;
+  return static_cast<double>(whole);
 }
 
 // Windows whose filters can be transformed ahead: the time of the better tile.

@@ -26,7 +26,7 @@ Status export_int_conv(ExportContext& ctx) {
       OnnxNode n = ExportContext::node("ConvInteger", {part.codes, w, ctx.add_scalar(DType::kU8, part.zero)});
       if (!w_zero.empty()) n.inputs.push_back(w_zero);
       export_window_attributes(a, &n);
-      const std::string sum = ctx.fresh("sum");
+      std::string sum = ctx.fresh("sum");
       n.number("group", a.group()).outputs = {sum};
       (void)ctx.done_in_layout(std::move(n), a.layout());
       return sum;
