@@ -39,7 +39,9 @@ ROOMS = [
     # A vendor's: what the npu is made of sees the public headers alone, and its machine not even its compiler.
     ("delegates/npu/machine", ["c_api/include"]),
     ("delegates/npu/compiler", ["c_api/include", "delegates/npu/machine"]),
-    ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler"]),
+    # What GPU delegates share: it knows graphs and kernels, and no driver.
+    ("delegates/gpu", ["c_api/include", "sdk"]),
+    ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler", "delegates/gpu"]),
     ("converter/cli", ["c_api/include", "c_api/cli", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage", "converter",
                         "quant"]),
     ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
@@ -118,7 +120,7 @@ def check(path, text):
             allowed = [room, *below] + (TEST_EXTRA.get(room, []) if is_test(path) else [])
             if other not in allowed:
                 faults.append((line, f'"{name}": {room} may not include {other} (allowed: {", ".join(allowed)})'))
-            elif room == "delegates" and delegate_of(target) not in (None, "delegates/conformance") and delegate_of(path) not in (None, delegate_of(target)):
+            elif room == "delegates" and delegate_of(target) not in (None, "delegates/conformance", "delegates/gpu") and delegate_of(path) not in (None, delegate_of(target)):
                 faults.append((line, f'"{name}": one delegate may not include another'))
         elif path.startswith(DEVICE) and not HOST.search(path):
             libraries = DEVICE_LIBRARIES.get(room, ())
@@ -170,6 +172,7 @@ def self_test():
         "delegates/npu/machine/c.cc": "#include <vector>",
         "delegates/npu/compiler/a.cc": '#include "sdk/ops/op.h"',
         "delegates/null/a.cc": '#include "delegates/conformance/suite.h"',
+        "delegates/gpu/lower/a.cc": '#include "delegates/vulkan/device.h"',
         "c_api/include/vireo/a.h": '#include "sdk/base/status.h"',
         "c_api/src/a.cc": '#include "converter/ir/graph.h"',
         "c_api/src/b.cc": "#include <mutex>",
@@ -199,6 +202,7 @@ def self_test():
         "delegates/npu/compiler/b.cc": '#include <vector>\n#include "delegates/npu/machine/isa.h"',
         "delegates/npu/npu_test.cc": '#include "sdk/ops/op.h"\n#include "delegates/npu/compiler/graph.h"',
         "delegates/null/null_test.cc": '#include "delegates/conformance/suite.h"',
+        "delegates/vulkan/a.cc": '#include "delegates/gpu/lower/lower.h"',
         "delegates/cpu/kernels/a.cc": '#include "hwy/highway.h"\n#include "delegates/cpu/cpu.h"',
         "runtime/place/a.cc": '#include "sdk/graph/graph_reader.h"',
         "delegates/npu/driver/a.cc": '#include "sdk/graph/graph_reader.h"',

@@ -1,0 +1,102 @@
+// The blob of a part that a GPU runs: what compile() writes and load() reads (schedule.fbs), as plain structs.
+//
+// Weighed: the templates' parameters in place of kernels (a tenth of the bytes, and no code to trust; but then every
+// change of a template is a change of the format, and the device needs the generator where all it runs was compiled
+// before), and commands of the driver's own (a recording is of one process). Kernels with their launches serve every
+// API that takes code, and a reader that knows nothing of operators.
+//
+// Numbers in it are final. Extents that only a run knows will be a second list beside a step's: expressions of which
+// its words and workgroups are the values.
+#ifndef VIREO_DELEGATES_GPU_SCHEDULE_SCHEDULE_H_
+#define VIREO_DELEGATES_GPU_SCHEDULE_SCHEDULE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "delegates/gpu/schedule/target.h"
+
+namespace vireo::gpu {
+
+constexpr uint32_t kScheduleVersion = 1;   // of what the bytes mean: also where a template's code changes
+constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
+constexpr uint64_t place_up(uint64_t bytes) {
+  return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
+}
+
+struct Kernel {
+  std::string name;                       // what it does, for reports
+  std::vector<uint32_t> words;            // SPIR-V; empty in tests that run host lanes
+  std::array<uint32_t, 3> size{1, 1, 1};  // of a workgroup
+  uint32_t bindings = 0;
+  uint32_t writes = 0;  // bit i: binding i
+  uint32_t push_words = 0;
+
+  auto fields() const { return std::tie(name, words, size, bindings, writes, push_words); }
+  friend bool operator==(const Kernel& a, const Kernel& b) { return a.fields() == b.fields(); }
+};
+
+enum class Where : uint8_t { kInput, kOutput, kWeights, kInner };
+
+// Memory that a kernel sees. `bytes` end with the last element: where elements are smaller than a word, a driver binds
+// the whole words that they lie in.
+struct Binding {
+  Where where = Where::kInner;
+  uint32_t index = 0;  // of an input or output of the part, or of a weight; else 0
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+
+  auto fields() const { return std::tie(where, index, offset, bytes); }
+  friend bool operator==(const Binding& a, const Binding& b) { return a.fields() == b.fields(); }
+};
+
+struct Launch {
+  uint32_t kernel = 0;
+  std::vector<Binding> bindings;
+  std::vector<uint32_t> push;
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  bool barrier = false;  // it reads or overwrites what a step since the last barrier wrote, or overwrites what one read
+  uint32_t node = 0;     // of the part, counted from 0
+
+  auto fields() const { return std::tie(kernel, bindings, push, groups, barrier, node); }
+  friend bool operator==(const Launch& a, const Launch& b) { return a.fields() == b.fields(); }
+};
+
+// A constant of the model as it is, in a buffer that the host makes once for all parts that read it.
+struct Weight {
+  uint64_t bytes = 0;
+  int32_t node = -1;  // of the part, counted from 0, in whose body the constant is; -1: of the graph
+  int32_t value = 0;  // its number there
+
+  auto fields() const { return std::tie(bytes, node, value); }
+  friend bool operator==(const Weight& a, const Weight& b) { return a.fields() == b.fields(); }
+};
+
+struct Schedule {
+  std::string target;
+  std::vector<uint64_t> inputs, outputs;  // bytes
+  uint64_t inner_bytes = 0;               // of the one block of values between nodes: a multiple of kPlaceAlignment
+  std::vector<Weight> weights;
+  std::vector<Kernel> kernels;
+  std::vector<Launch> steps;
+
+  auto fields() const { return std::tie(target, inputs, outputs, inner_bytes, weights, kernels, steps); }
+  friend bool operator==(const Schedule& a, const Schedule& b) { return a.fields() == b.fields(); }
+};
+
+// The same bytes for the same schedule on every machine.
+std::vector<uint8_t> write_schedule(const Schedule& schedule);
+
+// "" or what is wrong with it: then *out is empty. `data` is aligned to 8. Behind "" each index has its list, no
+// binding leaves its memory or writes to a constant or an input, no launch is above what `target` takes, and code is a
+// SPIR-V module by its outer form, or absent. What the code does is not looked at: a driver binds the bytes that a step
+// names and no more, with checked access where it has it.
+const char* read_schedule(const void* data, size_t bytes, const Target& target, Schedule* out);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_SCHEDULE_SCHEDULE_H_

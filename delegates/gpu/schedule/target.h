@@ -1,0 +1,42 @@
+// What kernels are made for: a device's limits and abilities as numbers, and as a text that names compiled parts.
+#ifndef VIREO_DELEGATES_GPU_SCHEDULE_TARGET_H_
+#define VIREO_DELEGATES_GPU_SCHEDULE_TARGET_H_
+
+#include <stdint.h>
+
+#include <string>
+
+namespace vireo::gpu {
+
+// The least that Vulkan 1.1 promises, but for what a driver says of itself. Two devices with equal targets get the same
+// bytes.
+struct Target {
+  uint32_t subgroup = 1;     // lanes that run together; a tuning number: no kernel is wrong with another one
+  uint32_t workgroup = 128;  // the most invocations of a workgroup
+  uint32_t workgroup_x = 128, workgroup_y = 128, workgroup_z = 64;
+  uint32_t groups_x = 65535, groups_y = 65535, groups_z = 65535;  // the most workgroups of a launch
+  uint32_t shared_bytes = 16384;                                  // of a workgroup
+  uint32_t bindings = 4;                                          // storage buffers of a kernel
+  uint32_t push_words = 32;                                       // words of push constants
+  uint64_t buffer_bytes = 1u << 27;                               // the most that one binding may span
+  bool storage16 = false;  // buffers of 16-bit elements; else they are words of two
+  bool storage8 = false;   // buffers of 8-bit elements; else they are words of four
+  bool float16 = false;    // arithmetic
+  bool int8 = false;
+  bool int16 = false;
+  bool int64 = false;
+  bool float64 = false;
+  bool keeps_nan32 = false;  // float32: signs of zeros, infinities and NaNs as IEEE has them, where asked for
+  bool keeps_denormals32 = false;
+  bool rounds_even32 = false;
+  bool dot8 = false;  // dot products of four signed or unsigned bytes into 32 bits
+};
+
+// All of it as one line of words: "spirv1.3 sg8 wg1024 ... f16 i8". Equal exactly where the targets are equal.
+std::string text_of(const Target& target);
+
+inline bool operator==(const Target& a, const Target& b) { return text_of(a) == text_of(b); }
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_SCHEDULE_TARGET_H_
