@@ -1,0 +1,68 @@
+#include "delegates/gpu/host/dialect.h"
+
+#include <stddef.h>
+
+namespace vireo::gpu {
+namespace {
+
+constexpr size_t kDialects = 1;
+
+struct TypeRow {
+  Type type;
+  const char* names[kDialects];
+};
+constexpr TypeRow kTypes[] = {
+    {Type::kBool, {"bool"}},   {Type::kI32, {"int32_t"}},  {Type::kU32, {"uint32_t"}},
+    {Type::kI64, {"int64_t"}}, {Type::kU64, {"uint64_t"}}, {Type::kF32, {"float"}},
+};
+
+struct OpRow {
+  Op op;
+  const char* patterns[kDialects];
+};
+constexpr OpRow kOps[] = {
+    {Op::kAdd, {"($0 + $1)"}},
+    {Op::kSubtract, {"($0 - $1)"}},
+    {Op::kMultiply, {"($0 * $1)"}},
+    {Op::kDivide, {"($0 / $1)"}},
+    {Op::kRemainder, {"($0 % $1)"}},
+    {Op::kMultiplyHigh, {"uint32_t((uint64_t($0) * $1) >> 32)"}},
+    {Op::kFma, {"fmaf($0, $1, $2)"}},
+    {Op::kAnd, {"$t($0 & $1)"}},
+    {Op::kOr, {"$t($0 | $1)"}},
+    {Op::kXor, {"$t($0 ^ $1)"}},
+    {Op::kShiftLeft, {"($0 << $1)"}},
+    {Op::kShiftRight, {"($0 >> $1)"}},
+    {Op::kNot, {"inverse($0)"}},
+    {Op::kEqual, {"($0 == $1)"}},
+    {Op::kNotEqual, {"($0 != $1)"}},
+    {Op::kLess, {"($0 < $1)"}},
+    {Op::kLessEqual, {"($0 <= $1)"}},
+    {Op::kSelect, {"($0 ? $1 : $2)"}},
+    {Op::kConvert, {"converted<$t>($0)"}},
+    {Op::kBitcast, {"__builtin_bit_cast($t, $0)"}},
+    {Op::kAbsolute, {"fabsf($0)"}},
+    {Op::kSquareRoot, {"sqrtf($0)"}},
+    {Op::kFloor, {"floorf($0)"}},
+    {Op::kCeil, {"ceilf($0)"}},
+    {Op::kTruncate, {"truncf($0)"}},
+    {Op::kRoundEven, {"rintf($0)"}},
+};
+
+}  // namespace
+
+const char* spell(Dialect dialect, Type type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.type == type) return row.names[static_cast<size_t>(dialect)];
+  }
+  return "void";
+}
+
+const char* spell(Dialect dialect, Op op) {
+  for (const OpRow& row : kOps) {
+    if (row.op == op) return row.patterns[static_cast<size_t>(dialect)];
+  }
+  return nullptr;
+}
+
+}  // namespace vireo::gpu

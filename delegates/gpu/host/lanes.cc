@@ -1,0 +1,99 @@
+#include "delegates/gpu/host/lanes.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "delegates/gpu/host/print.h"
+
+namespace vireo::gpu {
+namespace {
+
+// A path of this process's own in the working directory, removed again by who asked for it.
+std::string scratch_path(const char* suffix) {
+  static int count = 0;
+  return "./gpu_lanes_" + std::to_string(getpid()) + "_" + std::to_string(count++) + suffix;
+}
+
+// Output of a command that failed; "" where it did not.
+std::string run_command(const std::string& command) {
+  std::string said;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");  // NOLINT(cert-env33-c): a compiler, in tests
+  if (pipe == nullptr) return "cannot start: " + command;
+  char line[512];
+  while (fgets(line, sizeof(line), pipe) != nullptr) said += line;
+  const int status = pclose(pipe);
+  return status == 0 ? "" : command + " ended with " + std::to_string(status) + ": " + said;
+}
+
+bool write_file(const std::string& path, const void* data, size_t bytes) {
+  FILE* f = fopen(path.c_str(), "wb");
+  if (f == nullptr) return false;
+  const bool whole = fwrite(data, 1, bytes, f) == bytes;
+  return fclose(f) == 0 && whole;
+}
+
+}  // namespace
+
+HostLanes::~HostLanes() {
+  if (library_ != nullptr) dlclose(library_);
+}
+
+size_t HostLanes::add(const Program& program) {
+  text_ += print_host(program, "kernel" + std::to_string(count_));
+  return count_++;
+}
+
+std::string HostLanes::build() {
+  const std::string source = scratch_path(".cc"), library = scratch_path(".so");
+  const std::string text = host_prelude() + text_;
+  if (!write_file(source, text.data(), text.size())) return "cannot write " + source;
+  std::string why = run_command(std::string(VIREO_GPU_TEST_CXX) +
+                                " -std=c++20 -O1 -fno-strict-aliasing -fwrapv -ffp-contract=off -shared -fPIC -w -o " +
+                                library + " " + source);
+  if (why.empty()) {
+    library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) why = dlerror();
+  }
+  for (size_t i = 0; i < count_ && why.empty(); ++i) {
+    entries_.push_back(reinterpret_cast<Entry>(dlsym(library_, ("kernel" + std::to_string(i)).c_str())));
+    if (entries_.back() == nullptr) why = "a kernel is not in its library";
+  }
+  remove(source.c_str());
+  remove(library.c_str());
+  return why;
+}
+
+std::string HostLanes::run(size_t at, const std::vector<uint32_t>& push, const std::array<uint32_t, 3>& groups,
+                           std::vector<Bytes>* bindings) const {
+  std::vector<Bytes> results[2] = {*bindings, *bindings};
+  for (int backwards = 0; backwards < 2; ++backwards) {
+    std::vector<void*> places;
+    std::vector<uint64_t> bytes;
+    for (Bytes& b : results[backwards]) {
+      b.resize((b.size() + 3) / 4 * 4);  // as drivers bind it
+      places.push_back(b.data());
+      bytes.push_back(b.size());
+    }
+    const int wrong = entries_[at](places.data(), bytes.data(), push.data(), groups.data(), backwards);
+    if (wrong == 1) return "memory outside a binding";
+    if (wrong == 2) return "a barrier that not every lane comes to in the same way";
+    for (size_t i = 0; i < bindings->size(); ++i) results[backwards][i].resize((*bindings)[i].size());
+  }
+  if (results[0] != results[1]) return "results that depend on the order of the lanes";
+  *bindings = results[0];
+  return "";
+}
+
+std::string validate_spirv(const std::vector<uint32_t>& words, bool* found) {
+  *found = run_command("spirv-val --version").empty();
+  if (!*found) return "";
+  const std::string path = scratch_path(".spv");
+  if (!write_file(path, words.data(), words.size() * 4)) return "cannot write " + path;
+  const std::string why = run_command("spirv-val --target-env vulkan1.1 " + path);
+  remove(path.c_str());
+  return why;
+}
+
+}  // namespace vireo::gpu

@@ -1,0 +1,45 @@
+// Runs programs on the host, for tests: their text is compiled into a library of this process, once for all of them.
+#ifndef VIREO_DELEGATES_GPU_HOST_LANES_H_
+#define VIREO_DELEGATES_GPU_HOST_LANES_H_
+
+#include <stdint.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/ir/program.h"
+
+namespace vireo::gpu {
+
+using Bytes = std::vector<uint8_t>;
+
+class HostLanes {
+ public:
+  HostLanes() = default;
+  HostLanes(const HostLanes&) = delete;
+  HostLanes& operator=(const HostLanes&) = delete;
+  ~HostLanes();
+
+  size_t add(const Program& program);
+  // Compiles all that was added. "" or what the compiler said.
+  std::string build();
+  // Runs program `at` on copies of the bindings, with lanes in both orders. "" or what was wrong: memory outside a
+  // binding, a barrier that lanes come to by different ways, results that depend on the order.
+  std::string run(size_t at, const std::vector<uint32_t>& push, const std::array<uint32_t, 3>& groups,
+                  std::vector<Bytes>* bindings) const;
+
+ private:
+  using Entry = int (*)(void* const*, const uint64_t*, const uint32_t*, const uint32_t*, int);
+  std::string text_;
+  size_t count_ = 0;
+  void* library_ = nullptr;
+  std::vector<Entry> entries_;
+};
+
+// What spirv-val says of a module: "" where it is valid, or where there is no spirv-val (*found is then false).
+std::string validate_spirv(const std::vector<uint32_t>& words, bool* found);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_HOST_LANES_H_

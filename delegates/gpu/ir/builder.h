@@ -1,0 +1,139 @@
+// Writes a program as templates read: values with operators, and blocks as functions. Integers are folded where their
+// operands are constants, and a statement that stands already in an enclosing block is not written again.
+#ifndef VIREO_DELEGATES_GPU_IR_BUILDER_H_
+#define VIREO_DELEGATES_GPU_IR_BUILDER_H_
+
+#include <stdint.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/ir/program.h"
+
+namespace vireo::gpu {
+
+class Builder;
+
+struct Value {
+  Builder* builder = nullptr;
+  uint32_t id = 0;
+  Type type = Type::kNone;
+  bool valid() const { return builder != nullptr; }
+};
+
+// Memory of one lane: a scalar, or an array with an index.
+struct Variable {
+  Builder* builder = nullptr;
+  uint32_t id = 0;
+  Type type = Type::kNone;
+  Value get() const;
+  Value get(Value index) const;
+  void set(Value value) const;
+  void set(Value index, Value value) const;
+};
+
+class Builder {
+ public:
+  Builder() { program_.body.reserve(256); }
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  Value constant(Type type, uint64_t bits);
+  Value f32(float v);
+  Value i32(int32_t v) { return constant(Type::kI32, static_cast<uint32_t>(v)); }
+  Value u32(uint32_t v) { return constant(Type::kU32, v); }
+  Value boolean(bool v) { return constant(Type::kBool, v ? 1 : 0); }
+  // `v` as a number of `type`; floats from small whole numbers.
+  Value number(Type type, int64_t v);
+  bool is_constant(Value v, uint64_t* bits = nullptr) const;
+
+  Value push(uint32_t word);
+  Value group(uint32_t axis) { return make(Op::kGroup, Type::kU32, 0, 0, 0, axis); }
+  Value lane() { return make(Op::kLane, Type::kU32); }
+
+  uint32_t buffer(uint32_t binding, Element element, bool written);
+  Value load(Type type, uint32_t buffer, Value index);
+  void store(uint32_t buffer, Value index, Value value);
+  uint32_t shared(Type type, uint32_t count);
+  Value shared_load(uint32_t array, Value index);
+  void shared_store(uint32_t array, Value index, Value value);
+  void barrier() { append({Op::kBarrier}); }
+
+  Variable variable(Type type, uint32_t count = 1);
+  Variable variable(Value first);
+
+  using Block = std::function<void()>;
+  void when(Value condition, const Block& then, const Block& otherwise = nullptr);
+  // body(i) for i = begin, begin + step ... below end.
+  void loop(Value begin, Value end, uint32_t step, const std::function<void(Value)>& body);
+
+  Value unary(Op op, Value a);
+  Value binary(Op op, Value a, Value b);
+  Value fma(Value a, Value b, Value c) { return make(Op::kFma, a.type, a.id, b.id, c.id); }
+  Value select(Value condition, Value a, Value b);
+  Value convert(Value v, Type to);
+  Value bitcast(Value v, Type to);
+
+  Program& program() { return program_; }
+
+ private:
+  using Key = std::array<uint64_t, 6>;
+  Value make(Op op, Type type, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint64_t bits = 0);
+  uint32_t append(const Statement& s);
+  bool fold(Op op, Value a, Value b, Value* out);
+  void open() { scopes_.emplace_back(); }
+  void close();
+
+  Program program_;
+  std::map<Key, uint32_t> known_;  // statements that hold in the block that is being written
+  std::vector<std::vector<Key>> scopes_{1};
+};
+
+Value operator+(Value a, Value b);
+Value operator-(Value a, Value b);
+Value operator*(Value a, Value b);
+Value operator/(Value a, Value b);
+Value operator%(Value a, Value b);
+Value operator&(Value a, Value b);
+Value operator|(Value a, Value b);
+Value operator^(Value a, Value b);
+Value operator<<(Value a, Value b);
+Value operator>>(Value a, Value b);
+Value operator==(Value a, Value b);
+Value operator!=(Value a, Value b);
+Value operator<(Value a, Value b);
+Value operator<=(Value a, Value b);
+inline Value operator>(Value a, Value b) { return b < a; }
+inline Value operator>=(Value a, Value b) { return b <= a; }
+Value operator!(Value a);
+Value operator-(Value a);  // a float's sign is turned, also that of 0
+
+inline Value like(Value v, float constant) { return v.builder->f32(constant); }
+inline Value fma(Value a, Value b, Value c) { return a.builder->fma(a, b, c); }
+inline Value select(Value condition, Value a, Value b) { return a.builder->select(condition, a, b); }
+inline Value absolute(Value x) { return x.builder->unary(Op::kAbsolute, x); }
+inline Value square_root(Value x) { return x.builder->unary(Op::kSquareRoot, x); }
+
+// A whole number beside a value is of its type.
+inline Value operator+(Value a, int64_t b) { return a + a.builder->number(a.type, b); }
+inline Value operator-(Value a, int64_t b) { return a - a.builder->number(a.type, b); }
+inline Value operator*(Value a, int64_t b) { return a * a.builder->number(a.type, b); }
+inline Value operator/(Value a, int64_t b) { return a / a.builder->number(a.type, b); }
+inline Value operator%(Value a, int64_t b) { return a % a.builder->number(a.type, b); }
+inline Value operator&(Value a, int64_t b) { return a & a.builder->number(a.type, b); }
+inline Value operator|(Value a, int64_t b) { return a | a.builder->number(a.type, b); }
+inline Value operator<<(Value a, int64_t b) { return a << a.builder->number(a.type, b); }
+inline Value operator>>(Value a, int64_t b) { return a >> a.builder->number(a.type, b); }
+inline Value operator==(Value a, int64_t b) { return a == a.builder->number(a.type, b); }
+inline Value operator!=(Value a, int64_t b) { return a != a.builder->number(a.type, b); }
+inline Value operator<(Value a, int64_t b) { return a < a.builder->number(a.type, b); }
+inline Value operator<=(Value a, int64_t b) { return a <= a.builder->number(a.type, b); }
+inline Value operator>(Value a, int64_t b) { return a > a.builder->number(a.type, b); }
+inline Value operator>=(Value a, int64_t b) { return a >= a.builder->number(a.type, b); }
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_IR_BUILDER_H_

@@ -1,0 +1,185 @@
+#include "delegates/gpu/templates/chain.h"
+
+#include <algorithm>
+
+#include "delegates/gpu/templates/evaluate.h"
+#include "delegates/gpu/templates/space.h"
+
+namespace vireo::gpu {
+namespace {
+
+constexpr int64_t kQuad = 4;
+
+// How four neighbours lie: along the last axis, or along the whole space where only that makes whole words.
+enum class Way { kRows, kLinear };
+
+bool is_narrow(DType t) { return dtype_bits(t) < 32; }
+
+bool rows_are_whole_words(const Extents& shape, const View& v) {
+  if (v.strides.back() != 1 || v.offset % kQuad != 0) return false;
+  if (shape.size() > 1 && shape.back() % kQuad != 0) return false;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) {
+    if (v.strides[i] % kQuad != 0) return false;
+  }
+  return true;
+}
+
+bool is_dense(const Extents& shape, const View& v) {
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (v.strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return v.offset % kQuad == 0;
+}
+
+class Chain {
+ public:
+  Chain(const ChainProblem& problem, const ChainTiling& tiling, const Target& target)
+      : problem_(problem), tiling_(tiling), target_(target), elements_(b_, target), numbers_(b_, target) {}
+
+  Dispatch run() {
+    Dispatch out;
+    Expression& e = problem_.expression;
+    as_moves(&problem_.shape, &e);
+    out.refusal = refuse(e, problem_.shape.size(), target_);
+    if (!out.refusal.empty()) return out;
+    const std::string name = "chain" + describe(e);
+    std::vector<size_t> parts = {problem_.shape.size()};
+    collapse(&problem_.shape, {&e}, &parts);
+    if (problem_.shape.empty()) add_axis();
+    out.refusal = choose_way();
+    if (!out.refusal.empty()) return out;
+    const int64_t last = problem_.shape.back();
+    quads_ = way_ == Way::kLinear
+                 ? (count_of(problem_.shape) + kQuad - 1) / kQuad
+                 : count_of(problem_.shape) / std::max<int64_t>(last, 1) * ((last + kQuad - 1) / kQuad);
+    out.refusal = cover((quads_ + tiling_.lanes - 1) / tiling_.lanes, target_, &out);
+    if (!out.refusal.empty()) return out;
+    write(out);
+    out.program = std::move(b_.program());
+    out.program.name = name;
+    out.program.size = {tiling_.lanes, 1, 1};
+    out.push = numbers_.words();
+    return out;
+  }
+
+ private:
+  void add_axis() {  // of one place; what has bounds or gathers kept an axis of its own
+    problem_.shape.push_back(1);
+    for (Input& in : problem_.expression.inputs) in.view.strides.push_back(0);
+    for (Output& o : problem_.expression.outputs) o.view.strides.push_back(1);
+  }
+
+  std::string choose_way() {
+    const Expression& e = problem_.expression;
+    bool rows = true, linear = true, narrow = false;
+    for (const Output& o : e.outputs) {
+      const DType type = e.type_of(o.value);
+      if (!is_narrow(type)) continue;
+      narrow = true;
+      const bool alone = can_store(type, target_);
+      rows = rows && (rows_are_whole_words(problem_.shape, o.view) || alone);
+      linear = linear && (is_dense(problem_.shape, o.view) || alone);
+    }
+    way_ = narrow && !rows ? Way::kLinear : Way::kRows;
+    if (rows || linear) return "";
+    return "elements of one byte or two do not make whole words here, and this GPU cannot write them one by one";
+  }
+
+  bool is_packed(size_t output) const {
+    const Output& o = problem_.expression.outputs[output];
+    if (!is_narrow(problem_.expression.type_of(o.value))) return false;
+    return way_ == Way::kRows ? rows_are_whole_words(problem_.shape, o.view) : is_dense(problem_.shape, o.view);
+  }
+
+  void write(const Dispatch& launch) {
+    std::vector<Value> extents;
+    for (const int64_t d : problem_.shape) extents.push_back(numbers_(d));
+    const Value quads = numbers_(quads_);
+    const Value quads_of_row =
+        way_ == Way::kRows && problem_.shape.size() > 1 ? numbers_((problem_.shape.back() + kQuad - 1) / kQuad) : quads;
+    const Value total = way_ == Way::kLinear ? numbers_(count_of(problem_.shape)) : Value();
+    uint32_t binding = 0;
+    Evaluator e(b_, target_, numbers_, problem_.expression, &binding);
+    e.bind_outputs(numbers_, &binding);
+    const Value quad = group_number(b_, numbers_, launch) * tiling_.lanes + b_.lane();
+    b_.when(quad < quads, [&] {
+      if (way_ == Way::kLinear) {
+        write_quad(e, [&](int64_t j, Value* inside) {
+          const Value at = quad * kQuad + j;
+          *inside = at < total;
+          return unravel(b_.select(*inside, at, total - 1), extents);
+        });
+        return;
+      }
+      const Value row = problem_.shape.size() > 1 ? quad / quads_of_row : b_.u32(0);
+      const Value first = (quad - row * quads_of_row) * kQuad;
+      std::vector<Value> place = unravel(row, {extents.begin(), extents.end() - 1});
+      place.push_back(first);
+      const bool whole = problem_.shape.back() % kQuad == 0;
+      write_quad(e, [&](int64_t j, Value* inside) {
+        std::vector<Value> here = place;
+        const Value at = first + j, end = extents.back();
+        *inside = whole || j == 0 ? b_.boolean(true) : at < end;
+        here.back() = b_.select(*inside, at, end - 1);
+        return here;
+      });
+    });
+  }
+
+  // place(j, &inside): where the j-th of four lies; a place inside the space in any case.
+  template <class Place>
+  void write_quad(Evaluator& e, const Place& place) {
+    std::vector<Value> places[kQuad], values[kQuad];
+    Value inside[kQuad];
+    for (int64_t j = 0; j < kQuad; ++j) {
+      places[j] = place(j, &inside[j]);
+      values[j] = e.at(places[j]);
+    }
+    for (size_t o = 0; o < problem_.expression.outputs.size(); ++o) {
+      const Tensor tensor = e.output_tensor(o);
+      if (is_packed(o)) {
+        Value four[kQuad];
+        for (int64_t j = 0; j < kQuad; ++j) {
+          const Value v = e.output(values[j], o);
+          four[j] = b_.select(inside[j], v, b_.number(v.type, 0));
+        }
+        store_words(tensor, e.output_index(o, places[0]), four, inside);
+        continue;
+      }
+      for (int64_t j = 0; j < kQuad; ++j) {
+        b_.when(inside[j], [&] { elements_.store(tensor, e.output_index(o, places[j]), e.output(values[j], o)); });
+      }
+    }
+  }
+
+  // Four narrow elements; a word that lies behind the last one is not there.
+  void store_words(const Tensor& tensor, Value index, const Value four[kQuad], const Value inside[kQuad]) {
+    elements_.store_word(tensor, index, four);
+    if (dtype_bits(tensor.dtype) == 8) return;
+    b_.when(inside[2], [&] { elements_.store_word(tensor, index + 2, four + 2); });
+  }
+
+  ChainProblem problem_;
+  ChainTiling tiling_;
+  const Target& target_;
+  Builder b_;
+  Elements elements_;
+  Numbers numbers_;
+  Way way_ = Way::kRows;
+  int64_t quads_ = 0;
+};
+
+}  // namespace
+
+ChainTiling choose_chain(const ChainProblem& problem, const Target& target) {
+  (void)problem;
+  return {std::min(64u, target.workgroup_x)};
+}
+
+Dispatch make_chain(const ChainProblem& problem, const ChainTiling& tiling, const Target& target) {
+  return Chain(problem, tiling, target).run();
+}
+
+}  // namespace vireo::gpu

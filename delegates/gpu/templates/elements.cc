@@ -1,0 +1,169 @@
+#include "delegates/gpu/templates/elements.h"
+
+namespace vireo::gpu {
+namespace {
+
+Value float_from(Value bits) { return bits.builder->bitcast(bits, Type::kF32); }
+
+Value f16_to_f32(Value h) {
+  Builder& b = *h.builder;
+  const Value sign = (h & 0x8000) << 16, magnitude = h & 0x7FFF;
+  const Value normal = (magnitude << 13) + (112 << 23);
+  // Subnormal: fraction * 2^-24 is exact in float32.
+  const Value small = b.bitcast(b.convert(magnitude, Type::kF32) * b.f32(5.9604644775390625e-8f), Type::kU32);
+  const Value finite = b.select(magnitude < 0x0400, small, normal);
+  return float_from(sign | b.select(magnitude >= 0x7C00, normal + (112 << 23), finite));
+}
+
+// As sdk/base/half.h does it, but for a subnormal's rounding: in integers, whatever a device's sums do.
+Value f32_to_f16(Value v) {
+  Builder& b = *v.builder;
+  const Value u = b.bitcast(v, Type::kU32);
+  const Value sign = (u >> 16) & 0x8000, a = u & 0x7FFFFFFF;
+  const Value normal = (a + 0xFFF + ((a >> 13) & 1) - 0x38000000) >> 13;
+  // fraction 2^(e - 150) in units of 2^-24 is fraction >> (126 - e); e from 102 on leaves something.
+  const Value e = a >> 23;
+  const Value shift = b.select(e < 102, b.u32(25), b.u32(126) - b.select(e > 125, b.u32(125), e));
+  const Value fraction = (a & 0x007FFFFF) | 0x00800000;
+  const Value kept = fraction >> shift, half = b.u32(1) << (shift - 1), rest = fraction & ((b.u32(1) << shift) - 1);
+  const Value up = (rest > half) | ((rest == half) & ((kept & 1) != 0));
+  const Value small = kept + b.convert(up, Type::kU32);
+  Value out = b.select(a < 0x38800000, small, normal);
+  out = b.select(a >= 0x477FF000, b.u32(0x7C00), out);  // 65520 and more: infinity
+  return sign | b.select(a > 0x7F800000, b.u32(0x7E00), out);
+}
+
+Value f32_to_bf16(Value v) {
+  Builder& b = *v.builder;
+  const Value u = b.bitcast(v, Type::kU32);
+  const Value nan = (u & 0x7FFFFFFF) > 0x7F800000;
+  return b.select(nan, (u >> 16) | 0x40, (u + 0x7FFF + ((u >> 16) & 1)) >> 16);
+}
+
+Value sign_extended(Value bits, int width) {
+  Builder& b = *bits.builder;
+  return (b.bitcast(bits, Type::kI32) << (32 - width)) >> (32 - width);
+}
+
+Element element_of(int bytes) { return bytes == 1 ? Element::kByte : bytes == 2 ? Element::kHalfWord : Element::kWord; }
+int element_bytes(DType dtype) { return dtype_bits(dtype) / 8; }
+
+}  // namespace
+
+Type lane_type(DType dtype, const Target& target) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+      return Type::kF32;
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+      return Type::kI32;
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+      return Type::kU32;
+    case DType::kBool:
+      return Type::kBool;
+    case DType::kI64:
+      return target.int64 ? Type::kI64 : Type::kNone;
+    case DType::kU64:
+      return target.int64 ? Type::kU64 : Type::kNone;
+    default:
+      return Type::kNone;
+  }
+}
+
+Value decode(DType dtype, Value bits) {
+  Builder& b = *bits.builder;
+  switch (dtype) {
+    case DType::kF32:
+      return float_from(bits);
+    case DType::kF16:
+      return f16_to_f32(bits);
+    case DType::kBF16:
+      return float_from(bits << 16);
+    case DType::kI8:
+      return sign_extended(bits, 8);
+    case DType::kI16:
+      return sign_extended(bits, 16);
+    case DType::kI32:
+      return b.bitcast(bits, Type::kI32);
+    case DType::kBool:
+      return bits != 0;
+    default:
+      return bits;
+  }
+}
+
+Value encode(DType dtype, Value number) {
+  Builder& b = *number.builder;
+  switch (dtype) {
+    case DType::kF16:
+      return f32_to_f16(number);
+    case DType::kBF16:
+      return f32_to_bf16(number);
+    case DType::kI8:
+    case DType::kU8:
+      return b.bitcast(number, Type::kU32) & 0xFF;
+    case DType::kI16:
+    case DType::kU16:
+      return b.bitcast(number, Type::kU32) & 0xFFFF;
+    case DType::kBool:
+      return b.convert(number, Type::kU32);
+    default:
+      return b.bitcast(number, Type::kU32);
+  }
+}
+
+Value rounded(DType dtype, Value number) {
+  if (dtype == DType::kBool || dtype_bits(dtype) >= 32) return number;
+  return decode(dtype, encode(dtype, number));
+}
+
+bool can_store(DType dtype, const Target& target) {
+  const int bytes = element_bytes(dtype);
+  return bytes >= 4 || (bytes == 2 ? target.storage16 : target.storage8);
+}
+
+Value Elements::load(const Tensor& t, Value index) {
+  const int bytes = element_bytes(t.dtype);
+  const uint32_t words = b_.buffer(t.binding, Element::kWord, false);
+  if (bytes == 4) {
+    const Type type = lane_type(t.dtype, target_);
+    return b_.load(type, words, index);
+  }
+  if (bytes == 8) {
+    const Type type = lane_type(t.dtype, target_);
+    const Value low = b_.load(Type::kU32, words, index * 2), high = b_.load(Type::kU32, words, index * 2 + 1);
+    return b_.bitcast(b_.convert(low, Type::kU64) | (b_.convert(high, Type::kU64) << 32), type);
+  }
+  if (bytes == 2 && target_.storage16) {
+    return decode(t.dtype, b_.load(Type::kU32, b_.buffer(t.binding, Element::kHalfWord, false), index));
+  }
+  if (bytes == 1 && target_.storage8) {
+    return decode(t.dtype, b_.load(Type::kU32, b_.buffer(t.binding, Element::kByte, false), index));
+  }
+  const int64_t each = 4 / bytes, width = 8 * bytes;
+  const Value word = b_.load(Type::kU32, words, index / each);
+  return decode(t.dtype, (word >> ((index % each) * width)) & ((int64_t{1} << width) - 1));
+}
+
+void Elements::store(const Tensor& t, Value index, Value number) {
+  const int bytes = element_bytes(t.dtype);
+  const uint32_t memory = b_.buffer(t.binding, element_of(bytes), true);
+  if (bytes < 8) return b_.store(memory, index, encode(t.dtype, number));
+  const Value bits = b_.bitcast(number, Type::kU64);
+  b_.store(memory, index * 2, b_.convert(bits, Type::kU32));
+  b_.store(memory, index * 2 + 1, b_.convert(bits >> 32, Type::kU32));
+}
+
+void Elements::store_word(const Tensor& t, Value index, const Value* numbers) {
+  const int bytes = element_bytes(t.dtype), each = 4 / bytes;
+  Value word = encode(t.dtype, numbers[0]);
+  for (int i = 1; i < each; ++i) word = word | (encode(t.dtype, numbers[i]) << (8 * bytes * i));
+  b_.store(b_.buffer(t.binding, Element::kWord, true), index / each, word);
+}
+
+}  // namespace vireo::gpu

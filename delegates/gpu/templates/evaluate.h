@@ -1,0 +1,62 @@
+// An expression inside a program: its views as addresses, its steps as statements.
+#ifndef VIREO_DELEGATES_GPU_TEMPLATES_EVALUATE_H_
+#define VIREO_DELEGATES_GPU_TEMPLATES_EVALUATE_H_
+
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/templates/elements.h"
+#include "delegates/gpu/templates/expression.h"
+#include "delegates/gpu/templates/numbers.h"
+
+namespace vireo::gpu {
+
+// "" or why there is no code for it over a space of `axes` axes: views of another rank, types, functions.
+std::string refuse(const Expression& expression, size_t axes, const Target& target);
+
+// What it does, for a kernel's name: "add_relu".
+std::string describe(const Expression& expression);
+
+uint32_t bound_inputs(const Expression& expression);  // those that have a buffer
+
+class Evaluator {
+ public:
+  // Buffers of inputs are bindings from *next_binding on, which moves on; those of outputs are given later. All its
+  // numbers are fetched here, so it is to be made where the program begins.
+  Evaluator(Builder& builder, const Target& target, Numbers& numbers, const Expression& expression,
+            uint32_t* next_binding);
+  // Bindings of the outputs, and their views' numbers.
+  void bind_outputs(Numbers& numbers, uint32_t* next_binding);
+
+  // Values of all inputs and steps at a place, one coordinate an axis of the space. `given`: of the inputs that are.
+  std::vector<Value> at(const std::vector<Value>& place, const std::vector<Value>& given = {});
+  Value output(const std::vector<Value>& values, size_t i) const;
+  DType output_type(size_t i) const { return e_.type_of(e_.outputs[i].value); }
+
+  // The element of output `i` at a place.
+  Value output_index(size_t i, const std::vector<Value>& place) const { return index(outputs_[i], place); }
+  Tensor output_tensor(size_t i) const { return {output_type(i), output_bindings_[i]}; }
+  // Writes all outputs at a place, element by element.
+  void store(const std::vector<Value>& values, const std::vector<Value>& place);
+
+ private:
+  struct Address {  // of a view
+    Value offset;
+    std::vector<Value> strides, begin, extent;
+    Value gather_extent;
+  };
+  Address address(Numbers& numbers, const View& view) const;
+  Value index(const Address& a, const std::vector<Value>& place) const;
+  Value read(size_t input, std::vector<Value> place, const std::vector<Value>& known);
+
+  Builder& b_;
+  const Target& target_;
+  const Expression& e_;
+  Elements elements_;
+  std::vector<Address> inputs_, outputs_;
+  std::vector<uint32_t> bindings_, output_bindings_;
+};
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_TEMPLATES_EVALUATE_H_

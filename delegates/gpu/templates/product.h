@@ -1,0 +1,58 @@
+// product: y[b, m, n] = epilogue(sum over k of x[b, m, k] w[b, k, n]): matrix products, batched, and convolutions whose
+// rows of x are the window's places (no matrix of patches is made).
+#ifndef VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_H_
+#define VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_H_
+
+#include "delegates/gpu/templates/dispatch.h"
+#include "delegates/gpu/templates/expression.h"
+#include "delegates/gpu/templates/window.h"
+
+namespace vireo::gpu {
+
+// Element offset + sum batch[i] * coordinate + row * r + column * c. x: rows m, columns k; w: rows k, columns n.
+struct MatrixView {
+  DType dtype = DType::kF32;
+  int64_t offset = 0;
+  Extents batch;  // one stride an axis of the problem's batch; 0: shared
+  int64_t row = 0, column = 0;
+};
+
+struct ProductProblem {
+  Extents batch;  // at most 4 axes
+  int64_t m = 1, n = 1, k = 1;
+  MatrixView x, w;
+  // float32 (x, w float32, float16, bfloat16) or int32 (8-bit x and w: exact, each less its zero point).
+  DType sum = DType::kF32;
+  int32_t x_zero = 0, w_zero = 0;
+  Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., m, n]
+};
+
+// y[i, g, o, p] = epilogue(sum over channels c of the group, taps t of x[i, g C + c, place(p, t)] w[g O + o, c, t]).
+struct ConvolutionProblem {
+  int64_t images = 1, groups = 1, channels = 1, outputs = 1;  // channels and outputs: of one group
+  Window window;
+  DType x_dtype = DType::kF32, w_dtype = DType::kF32;
+  ImageView x;  // channel g * channels + c
+  // w: element offset + (g * outputs + o) * output + c * channel + taps t0 t1 t2 by `spatial`.
+  struct Weights {
+    int64_t offset = 0, output = 0, channel = 0;
+    std::array<int64_t, 3> spatial{0, 0, 0};
+  } w;
+  DType sum = DType::kF32;
+  int32_t x_zero = 0, w_zero = 0;
+  Expression epilogue;  // input 0 is given: the sum. Its space is [groups, images, out0, out1, out2, outputs]
+};
+
+struct ProductTiling {
+  uint32_t tile_m = 64, tile_n = 64, tile_k = 16;  // of a workgroup
+  uint32_t lane_m = 4, lane_n = 4;                 // of a lane
+};
+
+ProductTiling choose_product(const ProductProblem& problem, const Target& target);
+Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target);
+ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target);
+Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling& tiling, const Target& target);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_H_

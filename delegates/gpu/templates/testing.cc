@@ -1,0 +1,88 @@
+#include "delegates/gpu/templates/testing.h"
+
+#include <gtest/gtest.h>
+#include <math.h>
+#include <stdio.h>
+
+#include <algorithm>
+
+#include "delegates/gpu/spirv/emit.h"
+
+namespace vireo::gpu {
+
+Target plain_target() { return {}; }
+Target rich_target() {
+  Target t;
+  t.subgroup = 32;
+  t.workgroup = t.workgroup_x = t.workgroup_y = 1024;
+  t.shared_bytes = 49152;
+  t.bindings = 16;
+  t.storage16 = t.storage8 = t.int64 = true;
+  t.keeps_nan32 = t.keeps_denormals32 = t.rounds_even32 = true;
+  return t;
+}
+
+Extents dense_strides(const Extents& shape) {
+  Extents out(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) out[i - 1] = out[i] * shape[i];
+  return out;
+}
+View dense(const Extents& shape) {
+  View v;
+  v.strides = dense_strides(shape);
+  return v;
+}
+
+std::vector<float> random_floats(size_t count, uint32_t seed, float lo, float hi) {
+  std::mt19937 g(seed);
+  std::vector<float> out(count);
+  for (float& v : out) v = lo + (hi - lo) * (static_cast<float>(g() >> 8) / 16777216.0f);
+  return out;
+}
+Bytes random_bytes(size_t count, uint32_t seed) {
+  std::mt19937 g(seed);
+  Bytes out(count);
+  for (uint8_t& v : out) v = static_cast<uint8_t>(g() >> 9);
+  return out;
+}
+
+void Trials::add(const std::string& name, const Dispatch& dispatch, const Target& target, std::vector<Bytes> bindings,
+                 std::function<void(const std::vector<Bytes>&)> check) {
+  ASSERT_EQ(dispatch.refusal, "") << name;
+  ASSERT_EQ(dispatch.program.bindings, bindings.size()) << name;
+  ASSERT_LE(dispatch.push.size(), target.push_words) << name;
+  const std::vector<uint32_t> words = emit_spirv(dispatch.program, target);
+  EXPECT_EQ(words, emit_spirv(dispatch.program, target)) << name;
+  trials_.push_back({name, dispatch, std::move(bindings), std::move(check), words});
+}
+
+Trials::~Trials() { run(); }
+
+void Trials::run() {
+  HostLanes lanes;
+  static bool validates = true;
+  for (const Trial& t : trials_) {
+    lanes.add(t.dispatch.program);
+    if (!validates) continue;
+    EXPECT_EQ(validate_spirv(t.words, &validates), "") << t.name;
+    if (!validates) puts("spirv-val is not here: modules are not validated (apt-get install spirv-tools)");
+  }
+  ASSERT_EQ(lanes.build(), "");
+  for (size_t i = 0; i < trials_.size(); ++i) {
+    Trial& t = trials_[i];
+    SCOPED_TRACE(t.name);
+    EXPECT_EQ(lanes.run(i, t.dispatch.push, t.dispatch.groups, &t.bindings), "");
+    t.check(t.bindings);
+  }
+}
+
+double ulps_apart(float got, double wanted) {
+  if (isnan(wanted) || isnan(got)) return isnan(wanted) && isnan(got) ? 0 : 1e9;
+  const float nearest = static_cast<float>(wanted);
+  if (isinf(nearest) || isinf(got)) return nearest == got ? 0 : 1e9;
+  int exponent = 0;
+  frexp(wanted, &exponent);
+  return fabs(static_cast<double>(got) - wanted) / ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+}  // namespace vireo::gpu

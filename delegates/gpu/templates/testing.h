@@ -1,0 +1,64 @@
+// Templates under test: each program is validated as SPIR-V and run by host lanes.
+#ifndef VIREO_DELEGATES_GPU_TEMPLATES_TESTING_H_
+#define VIREO_DELEGATES_GPU_TEMPLATES_TESTING_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "delegates/gpu/host/lanes.h"
+#include "delegates/gpu/templates/dispatch.h"
+#include "delegates/gpu/templates/expression.h"
+
+namespace vireo::gpu {
+
+Target plain_target();  // the least that Vulkan promises
+Target rich_target();   // what a desktop has
+
+Extents dense_strides(const Extents& shape);
+View dense(const Extents& shape);
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& v) {
+  Bytes out(v.size() * sizeof(T));
+  if (!out.empty()) memcpy(out.data(), v.data(), out.size());
+  return out;
+}
+template <class T>
+std::vector<T> as(const Bytes& b) {
+  std::vector<T> out(b.size() / sizeof(T));
+  if (!out.empty()) memcpy(out.data(), b.data(), out.size() * sizeof(T));
+  return out;
+}
+
+std::vector<float> random_floats(size_t count, uint32_t seed, float lo = -2, float hi = 2);
+Bytes random_bytes(size_t count, uint32_t seed);
+
+// Many launches whose programs are compiled at once. check(bindings after the run).
+class Trials {
+ public:
+  void add(const std::string& name, const Dispatch& dispatch, const Target& target, std::vector<Bytes> bindings,
+           std::function<void(const std::vector<Bytes>&)> check);
+  ~Trials();  // runs all of them
+
+ private:
+  struct Trial {
+    std::string name;
+    Dispatch dispatch;
+    std::vector<Bytes> bindings;
+    std::function<void(const std::vector<Bytes>&)> check;
+    std::vector<uint32_t> words;
+  };
+  void run();
+  std::vector<Trial> trials_;
+};
+
+// Of numbers of one sign: how many floats lie between.
+double ulps_apart(float got, double wanted);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_TEMPLATES_TESTING_H_
