@@ -1,0 +1,61 @@
+// What Vulkan there is: the loader's library, an instance, and the cards that can run our kernels.
+#ifndef VIREO_DELEGATES_VULKAN_INSTANCE_H_
+#define VIREO_DELEGATES_VULKAN_INSTANCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/schedule/target.h"
+#include "delegates/vulkan/functions.h"
+
+namespace vireo::vulkan {
+
+// A physical device that kernels can run on, with what its logical device will enable.
+struct Card {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  std::string name;    // the driver's, of the chip
+  std::string vendor;  // "" where it is not known
+  std::string driver;  // its name and version
+  std::string detail;  // for people: version of Vulkan, subgroup, memory
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  uint8_t uuid[VK_UUID_SIZE] = {};
+  uint32_t queue_family = 0;
+  VkPhysicalDeviceMemoryProperties memory = {};
+  uint64_t memory_bytes = 0;       // in heaps of its own
+  uint64_t allocation_bytes = 0;   // the most of one allocation
+  bool unified = false;            // its memory is the host's, and mapped
+  uint64_t place_alignment = 256;  // of what a kernel binds
+  uint64_t import_alignment = 0;   // of host memory that it can use in place; 0: it cannot
+  bool checked_access = false;     // accesses beyond a binding stay inside its buffer
+  bool timeline_is_core = false;   // else it is an extension's
+  gpu::Target target;
+};
+
+class Instance {
+ public:
+  // Opens `library` (NULL: VIREO_VULKAN_LIBRARY of the environment, else libvulkan.so.1). NULL where there is no
+  // device, and *why says what is missing.
+  static std::unique_ptr<Instance> open(const char* library, std::string* why);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  // The cards, discrete ones first, those that are a CPU last; two drivers of one card are one row. At least one.
+  const std::vector<Card>& cards() const { return cards_; }
+  const InstanceFunctions& call() const { return call_; }
+  VkInstance handle() const { return handle_; }
+
+ private:
+  Instance() = default;
+  bool find_cards(uint32_t version, std::string* why);
+
+  VkInstance handle_ = VK_NULL_HANDLE;
+  InstanceFunctions call_;
+  std::vector<Card> cards_;
+};
+
+}  // namespace vireo::vulkan
+
+#endif  // VIREO_DELEGATES_VULKAN_INSTANCE_H_

@@ -1,0 +1,278 @@
+#include "delegates/vulkan/part.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace vireo::vulkan {
+namespace {
+
+constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+constexpr uint64_t kPieceBytes = 4u << 20;  // of weights that are uploaded together
+
+// What was written at `from` is seen by `to`; what reads or writes at `from` is done before `to` begins.
+void barrier(const DeviceFunctions& call, VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+             VkPipelineStageFlags to, VkAccessFlags used) {
+  VkMemoryBarrier b = {};
+  b.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  b.srcAccessMask = written;
+  b.dstAccessMask = used;
+  call.CmdPipelineBarrier(commands, from, to, 0, 1, &b, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+Part::~Part() {
+  cancel();
+  if (!device_->untouchable()) {
+    const DeviceFunctions& call = device_->call();
+    if (commands_ != VK_NULL_HANDLE) call.DestroyCommandPool(device_->handle(), commands_, nullptr);
+    if (descriptors_ != VK_NULL_HANDLE) call.DestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
+  } else {
+    device_->pipelines().leave();
+  }
+  device_->release(&weights_);
+  device_->release(&inner_);
+  pipelines_.clear();
+}
+
+vireo_status Part::load(gpu::Schedule schedule, const std::vector<const void*>& constants, std::string* why) {
+  schedule_ = std::move(schedule);
+  uint32_t failed = 0;
+  if (const VkResult result = device_->pipelines().make(schedule_.kernels, &pipelines_, &failed);
+      result != VK_SUCCESS) {
+    *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": VkResult " +
+           std::to_string(result);
+    return device_->take(result);
+  }
+  for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
+  vireo_status status = VIREO_OK;
+  if (schedule_.weight_bytes != 0) status = device_->allocate(schedule_.weight_bytes, Use::kDevice, &weights_);
+  if (status == VIREO_OK && schedule_.inner_bytes != 0)
+    status = device_->allocate(schedule_.inner_bytes, Use::kDevice, &inner_);
+  if (status == VIREO_OK) status = upload(constants);
+  if (status == VIREO_OK) status = allocate_recordings();
+  if (status != VIREO_OK) {
+    *why = "the device has no memory for " + std::to_string(schedule_.weight_bytes) + " bytes of weights and " +
+           std::to_string(schedule_.inner_bytes) + " of inner values";
+  }
+  return status;
+}
+
+// Neighbours go in one copy.
+vireo_status Part::upload(const std::vector<const void*>& constants) {
+  std::vector<uint8_t> piece;
+  uint64_t begin = 0;
+  const auto flush = [&] {
+    const vireo_status status =
+        piece.empty() ? vireo_status{VIREO_OK} : device_->write(weights_, begin, piece.data(), piece.size());
+    piece.clear();
+    return status;
+  };
+  for (size_t i = 0; i < constants.size(); ++i) {
+    const gpu::Weight& w = schedule_.weights[i];
+    const bool direct = weights_.mapped != nullptr || w.bytes >= kPieceBytes;
+    const bool follows =
+        !piece.empty() && w.offset >= begin + piece.size() && w.offset + w.bytes - begin <= kPieceBytes;
+    if (direct || !follows) {
+      if (const vireo_status status = flush(); status != VIREO_OK) return status;
+    }
+    if (direct) {
+      if (const vireo_status status = device_->write(weights_, w.offset, constants[i], w.bytes); status != VIREO_OK)
+        return status;
+      continue;
+    }
+    if (piece.empty()) begin = w.offset;
+    piece.resize(w.offset - begin);
+    const auto* const from = static_cast<const uint8_t*>(constants[i]);
+    piece.insert(piece.end(), from, from + w.bytes);
+  }
+  const vireo_status status = flush();
+  for (gpu::Weight& w : schedule_.weights) w.data = std::vector<uint8_t>();
+  return status;
+}
+
+vireo_status Part::allocate_recordings() {
+  const DeviceFunctions& call = device_->call();
+  const auto steps = static_cast<uint32_t>(schedule_.steps.size());
+  uint32_t bindings = 0;
+  std::vector<VkDescriptorSetLayout> layouts;
+  for (const gpu::Launch& step : schedule_.steps) {
+    bindings += static_cast<uint32_t>(step.bindings.size());
+    layouts.push_back(pipelines_[step.kernel]->layout.set);
+  }
+  VkCommandPoolCreateInfo commands = {};
+  commands.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  commands.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  commands.queueFamilyIndex = device_->card().queue_family;
+  if (const VkResult result = call.CreateCommandPool(device_->handle(), &commands, nullptr, &commands_);
+      result != VK_SUCCESS) {
+    commands_ = VK_NULL_HANDLE;
+    return device_->take(result);
+  }
+  VkCommandBufferAllocateInfo buffers = {};
+  buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  buffers.commandPool = commands_;
+  buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  buffers.commandBufferCount = kRecordings;
+  VkCommandBuffer made[kRecordings] = {};
+  if (const VkResult result = call.AllocateCommandBuffers(device_->handle(), &buffers, made); result != VK_SUCCESS)
+    return device_->take(result);
+  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, bindings) * kRecordings};
+  VkDescriptorPoolCreateInfo pool = {};
+  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+  pool.maxSets = std::max(1u, steps) * kRecordings;
+  pool.poolSizeCount = 1;
+  pool.pPoolSizes = &size;
+  if (const VkResult result = call.CreateDescriptorPool(device_->handle(), &pool, nullptr, &descriptors_);
+      result != VK_SUCCESS) {
+    descriptors_ = VK_NULL_HANDLE;
+    return device_->take(result);
+  }
+  for (uint32_t r = 0; r < kRecordings; ++r) {
+    Recording& recording = recordings_[r];
+    recording.commands = made[r];
+    recording.sets.resize(steps);
+    recording.places.resize(schedule_.inputs.size() + schedule_.outputs.size());
+    recording.ids.resize(recording.places.size());
+    VkDescriptorSetAllocateInfo sets = {};
+    sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    sets.descriptorPool = descriptors_;
+    sets.descriptorSetCount = steps;
+    sets.pSetLayouts = layouts.data();
+    if (steps == 0) continue;
+    if (const VkResult result = call.AllocateDescriptorSets(device_->handle(), &sets, recording.sets.data());
+        result != VK_SUCCESS)
+      return device_->take(result);
+  }
+  return VIREO_OK;
+}
+
+Part::Recording& Part::oldest() {
+  return *std::min_element(recordings_, recordings_ + kRecordings,
+                           [](const Recording& a, const Recording& b) { return a.used < b.used; });
+}
+
+vireo_status Part::bind(const Place* places) {
+  if (device_->lost()) return VIREO_DEVICE_LOST;
+  const size_t inputs = schedule_.inputs.size(), count = inputs + schedule_.outputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t bytes = words_up(i < inputs ? schedule_.inputs[i] : schedule_.outputs[i - inputs]);
+    const Buffer* const b = places[i].buffer;
+    if (b == nullptr || b->device != device_ || places[i].offset > b->block.bytes ||
+        b->block.bytes - places[i].offset < bytes || places[i].offset % device_->card().place_alignment != 0)
+      return VIREO_INVALID_ARGUMENT;
+  }
+  const auto has_them = [&](const Recording& r) {
+    for (size_t i = 0; i < count; ++i) {
+      if (r.ids[i] != places[i].buffer->id || r.places[i].offset != places[i].offset) return false;
+    }
+    return r.used != 0;
+  };
+  for (Recording& r : recordings_) {
+    if (!has_them(r)) continue;
+    r.used = ++binds_;
+    bound_ = &r;
+    return VIREO_OK;
+  }
+  Recording& r = oldest();
+  bound_ = nullptr;
+  r.used = 0;
+  for (size_t i = 0; i < count; ++i) {
+    r.places[i] = places[i];
+    r.ids[i] = places[i].buffer->id;
+  }
+  if (const vireo_status status = record(&r); status != VIREO_OK) return status;
+  r.used = ++binds_;
+  bound_ = &r;
+  return VIREO_OK;
+}
+
+void Part::write_set(const Recording& recording, uint32_t step) {
+  constexpr uint32_t kMost = 32;  // bits of gpu::Kernel::writes
+  std::array<VkDescriptorBufferInfo, kMost> ranges;
+  std::array<VkWriteDescriptorSet, kMost> writes;
+  const std::vector<gpu::Binding>& bindings = schedule_.steps[step].bindings;
+  const auto count = static_cast<uint32_t>(std::min<size_t>(bindings.size(), kMost));
+  for (uint32_t i = 0; i < count; ++i) {
+    const gpu::Binding& b = bindings[i];
+    VkDescriptorBufferInfo& range = ranges[i];
+    range.range = words_up(b.bytes);
+    range.offset = b.offset;
+    if (b.where == gpu::Where::kWeights) {
+      range.buffer = weights_.buffer;
+    } else if (b.where == gpu::Where::kInner) {
+      range.buffer = inner_.buffer;
+    } else {
+      const size_t value = b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index;
+      const Place& at = recording.places[value];
+      range.buffer = at.buffer->block.buffer;
+      range.offset += at.offset;
+    }
+    writes[i] = {};
+    writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    writes[i].dstSet = recording.sets[step];
+    writes[i].dstBinding = i;
+    writes[i].descriptorCount = 1;
+    writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[i].pBufferInfo = &range;
+  }
+  device_->call().UpdateDescriptorSets(device_->handle(), count, writes.data(), 0, nullptr);
+}
+
+vireo_status Part::record(Recording* recording) {
+  const DeviceFunctions& call = device_->call();
+  const VkCommandBuffer commands = recording->commands;
+  VkCommandBufferBeginInfo begin = {};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  if (const VkResult result = call.BeginCommandBuffer(commands, &begin); result != VK_SUCCESS)
+    return device_->take(result);
+  constexpr VkAccessFlags kBoth = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  // Behind copies and other parts that the queue has before.
+  barrier(call, commands, kCompute | VK_PIPELINE_STAGE_TRANSFER_BIT,
+          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kCompute, kBoth);
+  const Pipelines::Pipeline* last = nullptr;
+  for (uint32_t s = 0; s < schedule_.steps.size(); ++s) {
+    const gpu::Launch& step = schedule_.steps[s];
+    const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
+    write_set(*recording, s);
+    if (step.barrier) barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
+    if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    last = &pipeline;
+    call.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline, 0, 1,
+                               &recording->sets[s], 0, nullptr);
+    if (!step.push.empty()) {
+      call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());
+    }
+    call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
+  }
+  barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  return device_->take(call.EndCommandBuffer(commands));
+}
+
+vireo_status Part::submit() {
+  if (bound_ == nullptr) return VIREO_INVALID_ARGUMENT;
+  cancelled_.store(false);
+  ticket_.store(0);
+  Ticket ticket = 0;
+  if (const vireo_status status = device_->submit(bound_->commands, &ticket); status != VIREO_OK) return status;
+  ticket_.store(ticket);
+  for (const Place& at : bound_->places) at.buffer->last.store(ticket);
+  return VIREO_OK;
+}
+
+vireo_status Part::wait(uint64_t timeout_ns) {
+  const vireo_status status = device_->wait(ticket_.load(), timeout_ns);
+  return status == VIREO_OK && cancelled_.load() ? vireo_status{VIREO_CANCELLED} : status;
+}
+
+void Part::cancel() {
+  const Ticket ticket = ticket_.load();
+  if (device_->lost() || device_->reached(ticket)) return;
+  cancelled_.store(true);
+  if (device_->wait(ticket, device_->cancel_ns) == VIREO_BUSY) device_->give_up();
+}
+
+}  // namespace vireo::vulkan

@@ -1,0 +1,63 @@
+// Kernels as the driver compiled them: made in parallel, kept once for all parts that have the same kernel.
+#ifndef VIREO_DELEGATES_VULKAN_PIPELINES_H_
+#define VIREO_DELEGATES_VULKAN_PIPELINES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "delegates/gpu/schedule/schedule.h"
+#include "delegates/vulkan/functions.h"
+
+namespace vireo::vulkan {
+
+// How a kernel's bindings and words are handed over.
+struct Layout {
+  VkDescriptorSetLayout set = VK_NULL_HANDLE;
+  VkPipelineLayout pipeline = VK_NULL_HANDLE;
+};
+
+class Pipelines {
+ public:
+  struct Pipeline {
+    VkPipeline handle = VK_NULL_HANDLE;
+    Layout layout;
+    Pipelines* owner = nullptr;  // NULL: nothing is to be destroyed
+
+    Pipeline() = default;
+    ~Pipeline();
+    Pipeline(const Pipeline&) = delete;
+    Pipeline& operator=(const Pipeline&) = delete;
+  };
+
+  Pipelines(const DeviceFunctions& call, VkDevice device);
+  ~Pipelines();  // after the last pipeline
+  Pipelines(const Pipelines&) = delete;
+  Pipelines& operator=(const Pipelines&) = delete;
+
+  // One for each kernel, in their order; those that no living part has are compiled on several threads. On an error
+  // *failed is the kernel that the driver refused.
+  VkResult make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out, uint32_t* failed);
+  // The device is not to be called any more: what is left stays as it is.
+  void leave() { left_ = true; }
+
+ private:
+  VkResult layout(uint32_t bindings, uint32_t push_words, Layout* out);
+  VkResult compile(const gpu::Kernel& kernel, Pipeline* out);
+
+  const DeviceFunctions& call_;
+  const VkDevice device_;
+  VkPipelineCache cache_ = VK_NULL_HANDLE;  // NULL where the driver gave none: slower, and right
+  bool left_ = false;
+  std::mutex mutex_;
+  std::map<uint32_t, VkDescriptorSetLayout> sets_;                 // by bindings
+  std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;        // by bindings and words
+  std::map<std::vector<uint32_t>, std::weak_ptr<Pipeline>> made_;  // by code and layout
+};
+
+}  // namespace vireo::vulkan
+
+#endif  // VIREO_DELEGATES_VULKAN_PIPELINES_H_

@@ -1,0 +1,87 @@
+#include "delegates/vulkan/runner.h"
+
+#include <utility>
+
+#include "delegates/vulkan/part.h"
+
+namespace vireo::vulkan {
+
+Runner::Runner(const char* library) : instance_(Instance::open(library, &why_)) {
+  if (instance_ != nullptr) (void)Device::open(*instance_, card(), &device_, &why_);
+}
+
+Runner::~Runner() = default;
+
+std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
+                             std::vector<Bytes>* values) {
+  if (!why_.empty()) return why_;
+  Buffer arena;
+  arena.device = device_;
+  arena.id = device_->next_id();
+  std::vector<Place> places;
+  uint64_t bytes = 0;
+  for (const Bytes& value : *values) {
+    places.push_back({&arena, bytes});
+    bytes += gpu::place_up(value.size() + 1);
+  }
+  std::string why;
+  vireo_status status = device_->allocate(bytes, Use::kDevice, &arena.block);
+  if (status == VIREO_OK) {
+    Part part(device_);
+    status = part.load(schedule, constants, &why);
+    for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)
+      status = device_->write(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
+    if (status == VIREO_OK) status = part.bind(places.data());
+    if (status == VIREO_OK) status = part.submit();
+    if (status == VIREO_OK) status = part.wait(VIREO_DEVICE_TIMEOUT_NS);
+    for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)
+      status = device_->read(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
+  }
+  device_->release(&arena.block);
+  if (status != VIREO_OK && why.empty()) why = "status " + std::to_string(status);
+  return why;
+}
+
+std::string Runner::run(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs,
+                        const std::vector<Bytes>& constants, std::vector<Bytes>* outputs) {
+  std::vector<Bytes> values = inputs;
+  for (const uint64_t bytes : schedule.outputs) values.emplace_back(bytes, uint8_t{0xA5});
+  std::vector<const void*> sources;
+  size_t next = 0;
+  for (const gpu::Weight& w : schedule.weights)
+    sources.push_back(w.value < 0 ? w.data.data() : constants[next++].data());
+  std::string why = run_once(schedule, sources, &values);
+  outputs->assign(values.begin() + static_cast<ptrdiff_t>(inputs.size()), values.end());
+  return why;
+}
+
+std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups,
+                        const std::vector<uint32_t>& push, std::vector<Bytes>* bindings) {
+  gpu::Schedule schedule;
+  gpu::Launch step;
+  schedule.kernels = {kernel};
+  step.groups = groups;
+  step.push = push;
+  std::vector<Bytes> values;
+  std::vector<size_t> order;  // of the bindings: those that are read, then those that are written
+  for (const bool written : {false, true}) {
+    for (size_t i = 0; i < bindings->size(); ++i) {
+      if ((kernel.writes >> i & 1) != (written ? 1u : 0u)) continue;
+      order.push_back(i);
+      values.push_back((*bindings)[i]);
+      (written ? schedule.outputs : schedule.inputs).push_back(values.back().size());
+    }
+  }
+  step.bindings.resize(bindings->size());
+  for (size_t v = 0; v < order.size(); ++v) {
+    const bool input = v < schedule.inputs.size();
+    const auto index = static_cast<uint32_t>(input ? v : v - schedule.inputs.size());
+    step.bindings[order[v]] = {input ? gpu::Where::kInput : gpu::Where::kOutput, index, 0, values[v].size()};
+  }
+  schedule.steps = {step};
+  std::string why = run_once(schedule, {}, &values);
+  for (size_t v = 0; v < order.size(); ++v) (*bindings)[order[v]] = values[v];
+  return why;
+}
+
+}  // namespace vireo::vulkan

@@ -1,0 +1,57 @@
+// Runs one kernel or a schedule on a card, for tests of what makes them.
+//
+//   Runner runner;                       // the first card; runner.why() where there is none: skip with it
+//   std::string why = runner.run(kernel, groups, push, &bindings);
+#ifndef VIREO_DELEGATES_VULKAN_RUNNER_H_
+#define VIREO_DELEGATES_VULKAN_RUNNER_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/schedule/schedule.h"
+#include "delegates/vulkan/instance.h"
+
+namespace vireo::vulkan {
+
+class Device;
+
+class Runner {
+ public:
+  // `library`: of Vulkan's loader; NULL: the system's.
+  explicit Runner(const char* library = nullptr);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // "" where there is a device, else what is missing.
+  const std::string& why() const { return why_; }
+  const Card& card() const { return instance_->cards()[0]; }
+  const gpu::Target& target() const { return card().target; }
+  const std::shared_ptr<Device>& device() const { return device_; }
+
+  using Bytes = std::vector<uint8_t>;
+  // Runs a schedule once. `inputs` has the bytes of each input, `constants` those of each weight that is a value of
+  // the graph; *outputs gets those of each output, where bytes that nobody wrote are 0xA5. "" or what failed.
+  std::string run(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, const std::vector<Bytes>& constants,
+                  std::vector<Bytes>* outputs);
+  // Runs a kernel once: binding i is (*bindings)[i], and those that it writes (Kernel::writes) have its bytes
+  // afterwards.
+  std::string run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups, const std::vector<uint32_t>& push,
+                  std::vector<Bytes>* bindings);
+
+ private:
+  // *values: inputs, then outputs, as they are before and after.
+  std::string run_once(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
+                       std::vector<Bytes>* values);
+
+  std::unique_ptr<Instance> instance_;
+  std::shared_ptr<Device> device_;
+  std::string why_;
+};
+
+}  // namespace vireo::vulkan
+
+#endif  // VIREO_DELEGATES_VULKAN_RUNNER_H_

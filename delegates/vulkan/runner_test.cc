@@ -1,0 +1,69 @@
+#include "delegates/vulkan/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "delegates/vulkan/testing.h"
+
+namespace vireo::vulkan::runner_test {
+namespace {
+
+using testing::add_kernel;
+using testing::add_schedule;
+
+Runner::Bytes bytes_of(const std::vector<uint32_t>& values) {
+  Runner::Bytes bytes(values.size() * 4);
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+std::vector<uint32_t> counted(uint32_t count, uint32_t first) {
+  std::vector<uint32_t> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+class RunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!runner_.why().empty()) GTEST_SKIP() << runner_.why();
+  }
+  Runner runner_;
+};
+
+TEST_F(RunnerTest, KernelWritesItsBindingOnly) {
+  std::vector<Runner::Bytes> bindings = {bytes_of(counted(21, 5)), Runner::Bytes(21 * 4 + 8, 0x11)};
+  ASSERT_EQ(runner_.run(add_kernel(), {3, 1, 1}, {21, 1000}, &bindings), "");
+  EXPECT_EQ(bindings[0], bytes_of(counted(21, 5)));
+  Runner::Bytes expected = bytes_of(counted(21, 1005));
+  expected.resize(expected.size() + 8, 0x11);
+  EXPECT_EQ(bindings[1], expected);
+}
+
+TEST_F(RunnerTest, StepsSeeEachOthersResults) {
+  std::vector<Runner::Bytes> y;
+  ASSERT_EQ(runner_.run(add_schedule(1000, 33), {bytes_of(counted(1000, 7))}, {}, &y), "");
+  ASSERT_EQ(y.size(), 1u);
+  EXPECT_EQ(y[0], bytes_of(counted(1000, 40)));
+}
+
+TEST_F(RunnerTest, WeightsAreUploaded) {
+  // y = weights + 3, where the weights are two constants beside each other.
+  gpu::Schedule s = add_schedule(64, 1);
+  s.weights = {{0, 128, 0, 4, {}}, {256, 256, -1, -1, bytes_of(counted(64, 50))}};
+  s.weight_bytes = 512;
+  s.steps[0].bindings[0] = {gpu::Where::kWeights, 0, 256, 256};
+  std::vector<Runner::Bytes> y;
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, {bytes_of(counted(32, 900))}, &y), "");
+  EXPECT_EQ(y[0], bytes_of(counted(64, 51)));
+  s.steps[0].bindings[0] = {gpu::Where::kWeights, 0, 0, 128};
+  s.steps[0].push = {32, 3};
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, {bytes_of(counted(32, 900))}, &y), "");
+  Runner::Bytes expected = bytes_of(counted(32, 903));
+  expected.resize(256, 0xA5);  // what nobody wrote
+  EXPECT_EQ(y[0], expected);
+}
+
+}  // namespace
+}  // namespace vireo::vulkan::runner_test
