@@ -54,7 +54,7 @@ ROOMS = [
     ("toolchains/cortex-m", []),
 ]
 # What a room may add in its tests, beside tests/support: a delegate's tests run the conformance suite.
-TEST_EXTRA = {"delegates": ["delegates/conformance"]}
+TEST_EXTRA = {"delegates": ["delegates/conformance"], "delegates/gpu": ["delegates/conformance"]}
 TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings", "samples", "tests", "toolchains"}
 
 # Standard headers, and compilers' own for instructions, that need neither an OS nor the heap. Anything else in a device file has to be argued for here.

@@ -1,0 +1,141 @@
+// The integer operators of sdk/ops/INTEGER.md that compute an element of one element of each operand, and the borders
+// between codes and real numbers. Each function of an expression rounds once, as the formulas there do.
+#include "delegates/gpu/lower/work.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
+#include "sdk/ops/int_binary/int_binary_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
+#include "vireo/ops.h"
+
+namespace vireo::gpu {
+namespace {
+
+// Chains of one output over its dimensions.
+struct Chain {
+  explicit Chain(Lowering& lowering) : l(lowering), b(&p.expression) { p.shape = l.out(0).dims; }
+  int read(size_t input) {
+    const Laid at = l.laid(l.node().inputs[input]);
+    return read(input, broadcast_view(at, l.in(input).dims, p.shape.size()));
+  }
+  int read(size_t input, View view) {
+    reads.push_back(l.laid(l.node().inputs[input]).memory);
+    return b.input(l.in(input).dtype, std::move(view));
+  }
+  int less(int code, int32_t zero) {
+    const int wide = b.function(Function::kCast, kSum, code);
+    return zero == 0 ? wide : b.function(Function::kSub, kSum, wide, b.constant(kSum, static_cast<uint32_t>(zero)));
+  }
+  int real(int sum) { return b.function(Function::kCast, kReal, sum); }
+  std::string store(int value) {
+    const Laid y = l.make(l.node().outputs[0]);
+    b.output(value, view_of(y));
+    Work& w = l.push(std::move(p));
+    w.reads = std::move(reads);
+    w.writes = {y.memory};
+    return "";
+  }
+
+  Lowering& l;
+  ChainProblem p;
+  ExpressionBuilder b;
+  std::vector<int> reads;
+};
+
+std::string int_add(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::IntAdd>();
+  Chain c(l);
+  const int first = c.read(0), second = c.read(1);
+  const auto part = [&c](int code, int32_t zero, float multiplier) {
+    return c.b.function(Function::kMul, kReal, c.real(c.less(code, zero)), c.b.constant_f32(multiplier));
+  };
+  const int x = part(first, a.a_zero(), a.a_multiplier());
+  const int v = c.b.function(Function::kAdd, kReal, x, part(second, a.b_zero(), a.b_multiplier()));
+  return c.store(c.b.code(v, codes_of(a)));
+}
+
+std::string int_mul(Lowering& l) {
+  if (!is_byte(l.in(0).dtype) || !is_byte(l.in(1).dtype)) return "products of codes of 16 bits";
+  const auto& a = l.node().attrs<attrs::IntMul>();
+  Chain c(l);
+  const int first = c.read(0), second = c.read(1);
+  const int x = c.less(first, a.a_zero());
+  const int product = c.b.function(Function::kMul, kSum, x, c.less(second, a.b_zero()));
+  const int v = c.b.function(Function::kMul, kReal, c.real(product), c.b.constant_f32(a.multiplier()));
+  return c.store(c.b.code(v, codes_of(a)));
+}
+
+std::string int_affine(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::IntAffine>();
+  Chain c(l);
+  const int x = c.read(0);
+  int factor = c.read(1);
+  const int below = l.has(2) ? c.read(2) : -1, offset = l.has(3) ? c.read(3) : -1;
+  const int difference = c.less(x, a.x_zero());
+  if (below >= 0) {
+    const int negative = c.b.function(Function::kLess, DType::kBool, difference, c.b.constant(kSum, 0));
+    factor = c.b.function(Function::kWhere, kReal, negative, below, factor);
+  }
+  int v = c.b.function(Function::kMul, kReal, c.real(difference), factor);
+  if (offset >= 0) v = c.b.function(Function::kAdd, kReal, v, offset);
+  return c.store(c.b.code(v, codes_of(a)));
+}
+
+// Scale or zero point of each element: one for all, or one an index of the axis.
+View parameter_view(const Lowering& l, size_t input, const Laid& at, int64_t axis) {
+  View view;
+  view.offset = at.offset;
+  view.strides.assign(l.in(0).dims.size(), 0);
+  if (l.in(input).count() != 1)
+    view.strides[static_cast<size_t>(axis < 0 ? axis + l.in(0).rank() : axis)] = at.strides[0];
+  return view;
+}
+
+std::string check_border(const Lowering& l, int32_t block) {
+  if (block != 0) return "scales of blocks";
+  if (l.in(1).dtype != kReal) return std::string("a scale of ") + dtype_name(l.in(1).dtype);
+  return l.in(1).rank() > 1 ? "scales of more than one axis" : "";
+}
+
+std::string quantize(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::QuantizeLinear>();
+  if (std::string why = check_border(l, a.block_size()); !why.empty()) return why;
+  if (l.in(0).dtype != kReal || (a.precision() != 0 && a.precision() != static_cast<uint8_t>(kReal)))
+    return "codes of another type than float32";
+  const DType y = l.out(0).dtype;
+  if (!is_code(y)) return std::string("codes of ") + dtype_name(y);
+  Chain c(l);
+  const int x = c.read(0);
+  const int scale = c.read(1, parameter_view(l, 1, l.laid(l.node().inputs[1]), a.axis()));
+  const int zero = l.has(2) ? c.read(2, parameter_view(l, 2, l.laid(l.node().inputs[2]), a.axis())) : -1;
+  return c.store(c.b.function(Function::kQuantize, y, x, scale, zero));
+}
+
+std::string dequantize(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::DequantizeLinear>();
+  if (std::string why = check_border(l, a.block_size()); !why.empty()) return why;
+  if (l.out(0).dtype != kReal) return "codes of another type than float32";
+  if (!is_code(l.in(0).dtype) && l.in(0).dtype != kSum) return std::string("codes of ") + dtype_name(l.in(0).dtype);
+  Chain c(l);
+  const int x = c.read(0);
+  const int scale = c.read(1, parameter_view(l, 1, l.laid(l.node().inputs[1]), a.axis()));
+  const int zero = l.has(2) ? c.read(2, parameter_view(l, 2, l.laid(l.node().inputs[2]), a.axis())) : -1;
+  return c.store(c.b.function(Function::kDequantize, kReal, x, scale, zero));
+}
+
+}  // namespace
+
+std::string lower_integer(Lowering& l) {
+  switch (l.node().op) {
+    case VIREO_OP_INT_ADD:
+      return int_add(l);
+    case VIREO_OP_INT_MUL:
+      return int_mul(l);
+    case VIREO_OP_INT_AFFINE:
+      return int_affine(l);
+    case VIREO_OP_QUANTIZE_LINEAR:
+      return quantize(l);
+    default:
+      return dequantize(l);
+  }
+}
+
+}  // namespace vireo::gpu

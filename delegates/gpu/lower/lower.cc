@@ -1,0 +1,285 @@
+#include "delegates/gpu/lower/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "delegates/gpu/lower/fuse.h"
+#include "delegates/gpu/lower/work.h"
+#include "delegates/gpu/spirv/emit.h"
+#include "sdk/plan/planner.h"
+
+namespace vireo::gpu {
+namespace {
+
+// The planner places at multiples of 64; here a unit is four bytes.
+constexpr uint64_t kPlanUnit = kPlaceAlignment / kTensorAlignment;
+
+// All memories of a work, in the order of its kernel's bindings, and whether it writes there.
+struct Use {
+  int memory;
+  bool written;
+};
+std::vector<Use> uses_of(const Work& w) {
+  std::vector<Use> uses;
+  for (const int m : w.operands) uses.push_back({m, false});
+  for (const int m : w.reads) uses.push_back({m, false});
+  for (const int m : w.writes) uses.push_back({m, true});
+  return uses;
+}
+
+// Where memories lie: those of inner values in their block, constants by their number in the list of weights.
+struct Places {
+  std::vector<uint64_t> offsets;  // one a memory
+  std::vector<uint32_t> indices;
+  uint64_t inner_bytes = 0;
+};
+
+std::string plan_inner(const Lowering& l, Places* places) {
+  const size_t count = l.memories.size();
+  std::vector<PlanTensor> tensors(count);
+  for (size_t m = 0; m < count; ++m) {
+    const bool inner = l.memories[m].where == Where::kInner;
+    tensors[m].kind = inner ? PlanTensor::kValue : PlanTensor::kConstant;
+    tensors[m].bytes = static_cast<int64_t>(place_up(l.memories[m].bytes) / kPlanUnit);
+  }
+  std::vector<std::vector<int32_t>> reads(l.works.size()), writes(l.works.size());
+  std::vector<PlanNode> nodes(l.works.size());
+  std::set<int> made;
+  for (size_t k = 0; k < l.works.size(); ++k) {
+    for (const Use& u : uses_of(l.works[k])) {
+      if (l.memories[static_cast<size_t>(u.memory)].where != Where::kInner) continue;
+      // Who writes a further part of it needs what is there.
+      (u.written && made.insert(u.memory).second ? writes : reads)[k].push_back(u.memory);
+    }
+    nodes[k].inputs = {reads[k].data(), reads[k].size()};
+    nodes[k].outputs = {writes[k].data(), writes[k].size()};
+    nodes[k].region_bytes = -1;
+  }
+  // What no work uses any more gets no memory.
+  for (size_t m = 0; m < count; ++m) {
+    if (made.count(static_cast<int>(m)) == 0) tensors[m].kind = PlanTensor::kConstant;
+  }
+  std::vector<uint64_t> offsets(count), regions(1);
+  std::vector<uint64_t> workspace(
+      static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(count), static_cast<int64_t>(nodes.size()))) / 8 +
+      1);
+  PlanResult result;
+  Error error;
+  const Status status = plan_arena({tensors.data(), count}, {nodes.data(), nodes.size()}, PackOrder::kSize, false,
+                                   {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
+                                   {offsets.data(), count}, {regions.data(), 0}, &result, &error);
+  if (status != Status::kOk) return "its inner values cannot be planned";
+  for (size_t m = 0; m < count; ++m) {
+    if (tensors[m].kind == PlanTensor::kValue) places->offsets[m] = offsets[m] * kPlanUnit;
+  }
+  places->inner_bytes = place_up(result.bytes * kPlanUnit);
+  return "";
+}
+
+// The constants that works still read.
+void list_weights(const Lowering& l, const Network& network, Places* places, Schedule* out) {
+  std::set<int> used;
+  for (const Work& w : l.works) {
+    for (const Use& u : uses_of(w)) used.insert(u.memory);
+  }
+  for (const int m : used) {
+    const Memory& memory = l.memories[static_cast<size_t>(m)];
+    if (memory.where != Where::kWeights) continue;
+    const Tensor& v = network.values[static_cast<size_t>(memory.value)];
+    places->indices[static_cast<size_t>(m)] = static_cast<uint32_t>(out->weights.size());
+    out->weights.push_back({memory.bytes, v.body, v.number});
+  }
+}
+
+// What steps since the last barrier touch.
+class Pending {
+ public:
+  // Whether the work may run beside them.
+  bool agrees(const Lowering& l, const Places& places, const Work& w) const {
+    for (const Use& mine : uses_of(w)) {
+      for (const Use& other : uses_) {
+        // A memory is written once, perhaps in pieces: only who reads it waits.
+        const bool same = mine.memory == other.memory;
+        if (same ? mine.written != other.written
+                 : (mine.written || other.written) && overlap(l, places, mine.memory, other.memory))
+          return false;
+      }
+    }
+    return true;
+  }
+  void add(const Work& w) {
+    for (const Use& u : uses_of(w)) uses_.push_back(u);
+  }
+  void clear() { uses_.clear(); }
+
+ private:
+  static bool overlap(const Lowering& l, const Places& places, int a, int b) {
+    const Memory &first = l.memories[static_cast<size_t>(a)], &second = l.memories[static_cast<size_t>(b)];
+    if (first.where != Where::kInner || second.where != Where::kInner) return false;
+    const uint64_t from = places.offsets[static_cast<size_t>(a)], to = places.offsets[static_cast<size_t>(b)];
+    return from < to + place_up(second.bytes) && to < from + place_up(first.bytes);
+  }
+
+  std::vector<Use> uses_;
+};
+
+// Kernels in the order of their first use, each once.
+class Kernels {
+ public:
+  explicit Kernels(std::vector<Kernel>* to) : to_(*to) {}
+  uint32_t add(Kernel k) {
+    const auto [at, fresh] = known_.try_emplace(k.words, static_cast<uint32_t>(to_.size()));
+    if (fresh) to_.push_back(std::move(k));
+    return at->second;
+  }
+
+ private:
+  std::vector<Kernel>& to_;
+  std::map<std::vector<uint32_t>, uint32_t> known_;
+};
+
+Binding binding_of(const Lowering& l, const Places& places, int memory) {
+  const Memory& m = l.memories[static_cast<size_t>(memory)];
+  const uint32_t index = m.where == Where::kWeights ? places.indices[static_cast<size_t>(memory)] : m.index;
+  return {m.where, index, places.offsets[static_cast<size_t>(memory)], m.bytes};
+}
+
+std::string made(const Dispatch& d, const Work& w, const Target& target) {
+  if (!d.refusal.empty()) return d.refusal;
+  if (uses_of(w).size() > target.bindings)
+    return "it reads and writes " + std::to_string(uses_of(w).size()) + " tensors at once, above the device's " +
+           std::to_string(target.bindings);
+  return "";
+}
+
+// Lowers `nodes` of a graph. *blame: the node that is refused.
+std::string lower_nodes(const Network& network, Lowering* l, const char** blame) {
+  for (const Node& n : network.nodes) {
+    *blame = n.name;
+    if (std::string why = l->add(n); !why.empty()) return why;
+  }
+  *blame = nullptr;
+  return l->finish();
+}
+
+Refusal schedule_of(const Target& target, const Network& network, const Lowering& l, Schedule* out) {
+  Places places;
+  places.offsets.assign(l.memories.size(), 0);
+  places.indices.assign(l.memories.size(), 0);
+  list_weights(l, network, &places, out);
+  if (std::string why = plan_inner(l, &places); !why.empty()) return {why, nullptr};
+  out->inner_bytes = places.inner_bytes;
+  Kernels kernels(&out->kernels);
+  Pending pending;
+  for (const Work& w : l.works) {
+    Dispatch d = dispatch_of(w.problem, target);
+    if (std::string why = made(d, w, target); !why.empty()) {
+      const char* blame = nullptr;
+      for (const Node& n : network.nodes) {
+        if (n.source == w.node) blame = n.name;
+      }
+      return {why, blame};
+    }
+    Launch launch;
+    launch.kernel = kernels.add(kernel_of(d.program, target));
+    launch.push = std::move(d.push);
+    launch.push.resize(d.program.push_words);  // the last ones may be of no use to the code
+    launch.groups = d.groups;
+    launch.node = w.node;
+    for (const Use& u : uses_of(w)) launch.bindings.push_back(binding_of(l, places, u.memory));
+    launch.barrier = !pending.agrees(l, places, w);
+    if (launch.barrier) pending.clear();
+    pending.add(w);
+    out->steps.push_back(std::move(launch));
+  }
+  return {};
+}
+
+// The template that says most of a node: a product before what surrounds it.
+const char* kernel_name(const Lowering& l) {
+  static constexpr size_t kOrder[] = {2, 3, 5, 4, 1, 0};  // of Problem's alternatives
+  for (const size_t kind : kOrder) {
+    for (const Work& w : l.works) {
+      if (w.problem.index() == kind) return template_of(w.problem);
+    }
+  }
+  return "view";
+}
+
+void set_border(const Network& network, const vireo_part& part, Lowering* l, std::vector<uint64_t>* in,
+                std::vector<uint64_t>* out) {
+  const auto index = [&network](int32_t number) { return network.number.at(number); };
+  std::vector<int> inputs, outputs;
+  for (uint32_t i = 0; i < part.input_count; ++i) inputs.push_back(index(part.inputs[i]));
+  for (uint32_t o = 0; o < part.output_count; ++o) outputs.push_back(index(part.outputs[o]));
+  l->set_border(inputs, outputs);
+  for (const int v : inputs) in->push_back(network.values[static_cast<size_t>(v)].bytes());
+  for (const int v : outputs) out->push_back(network.values[static_cast<size_t>(v)].bytes());
+}
+
+// Whether all values of the border belong to its nodes, and have a shape.
+bool border_fits(const Network& network, const vireo_part& part) {
+  const auto fits = [&network](int32_t number) {
+    const auto at = network.number.find(number);
+    return at != network.number.end() && network.values[static_cast<size_t>(at->second)].dtype != DType::kNone;
+  };
+  return std::all_of(part.inputs, part.inputs + part.input_count, fits) &&
+         std::all_of(part.outputs, part.outputs + part.output_count, fits);
+}
+
+}  // namespace
+
+std::string refusal(const Target& target, const vireo_host& host, const vireo_graph* graph, uint32_t index,
+                    const char** kernel) {
+  Network network;
+  if (const char* why = network.add(host, graph, index); why[0] != 0) return why;
+  const GraphReader reader(host, graph);
+  const vireo_graph_node n = reader.node(index);
+  std::vector<int32_t> inputs, outputs;
+  std::set<int32_t> seen;
+  for (uint32_t i = 0; i < n.input_count; ++i) {
+    if (n.inputs[i] >= 0 && network.values[static_cast<size_t>(network.number.at(n.inputs[i]))].constant == nullptr &&
+        seen.insert(n.inputs[i]).second)
+      inputs.push_back(n.inputs[i]);
+  }
+  for (uint32_t o = 0; o < n.output_count; ++o) {
+    if (n.outputs[o] >= 0) outputs.push_back(n.outputs[o]);
+  }
+  vireo_part part = VIREO_PART_INIT;
+  part.inputs = inputs.data();
+  part.input_count = static_cast<uint32_t>(inputs.size());
+  part.outputs = outputs.data();
+  part.output_count = static_cast<uint32_t>(outputs.size());
+  if (!border_fits(network, part)) return kShapesChange;
+  Lowering l(network, target);
+  std::vector<uint64_t> in, out;
+  set_border(network, part, &l, &in, &out);
+  const char* blame = nullptr;
+  if (std::string why = lower_nodes(network, &l, &blame); !why.empty()) return why;
+  for (const Work& w : l.works) {
+    if (std::string why = made(dispatch_of(w.problem, target), w, target); !why.empty()) return why;
+  }
+  *kernel = kernel_name(l);
+  return "";
+}
+
+Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                   Schedule* out) {
+  *out = {};
+  out->target = text_of(target);
+  Network network;
+  for (uint32_t k = 0; k < part.node_count; ++k) {
+    if (const char* why = network.add(host, graph, part.nodes[k]); why[0] != 0) return {why, nullptr};
+  }
+  if (!border_fits(network, part)) return {kShapesChange, nullptr};
+  Lowering l(network, target);
+  set_border(network, part, &l, &out->inputs, &out->outputs);
+  Refusal refused;
+  refused.why = lower_nodes(network, &l, &refused.node);
+  if (!refused.why.empty()) return refused;
+  fuse(&l);
+  return schedule_of(target, network, l, out);
+}
+
+}  // namespace vireo::gpu

@@ -1,0 +1,249 @@
+// What becomes of nodes: how many launches, over which memory, in which order. That they compute right is shown where
+// there is a device (delegates/vulkan).
+#include "delegates/gpu/lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+
+#include "delegates/conformance/test_graph.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
+
+namespace vireo::gpu::lower_test {
+namespace {
+
+Target device() {
+  Target t;
+  t.bindings = 16;
+  t.int64 = t.storage8 = t.storage16 = true;
+  return t;
+}
+
+template <class Make>
+std::vector<uint8_t> attributes(const Make& make) {
+  ::flatbuffers::FlatBufferBuilder b;
+  b.Finish(make(b));
+  return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
+}
+std::vector<uint8_t> none() {
+  return attributes([](auto& b) { return attrs::CreateUnary(b); });
+}
+
+// A graph of which all nodes are one part.
+class Net {
+ public:
+  int32_t input(const std::vector<int64_t>& dims, DType dtype = DType::kF32) {
+    inputs_.push_back(add(dims, dtype));
+    return inputs_.back();
+  }
+  template <class T>
+  int32_t constant(const std::vector<int64_t>& dims, const std::vector<T>& values) {
+    kept_.emplace_back(values.size() * sizeof(T) / 8 + 1);
+    std::memcpy(kept_.back().data(), values.data(), values.size() * sizeof(T));
+    const int32_t v = add(dims, DTypeOf<T>::value);
+    graph_.values.back().constant = kept_.back().data();
+    graph_.values.back().constant_size = values.size() * sizeof(T);
+    return v;
+  }
+  int32_t node(Op op, const std::vector<uint8_t>& attrs, const std::vector<int32_t>& inputs,
+               const std::vector<int64_t>& dims, DType dtype = DType::kF32) {
+    TestNode n;
+    n.name = "node " + std::to_string(graph_.nodes.size());
+    n.op = static_cast<uint16_t>(op);
+    n.attrs.assign(attrs.size() / 8 + 1, 0);
+    n.attrs_size = attrs.size();
+    std::memcpy(n.attrs.data(), attrs.data(), attrs.size());
+    n.inputs = inputs;
+    n.outputs = {add(dims, dtype)};
+    graph_.nodes.push_back(std::move(n));
+    return graph_.nodes.back().outputs[0];
+  }
+  int32_t unary(Op op, int32_t x) {
+    return node(op, none(), {x}, dims(x), graph_.values[static_cast<size_t>(x)].type.dtype);
+  }
+  int32_t binary(Op op, int32_t a, int32_t b) { return node(op, none(), {a, b}, dims(a)); }
+  int32_t transpose(int32_t x) {
+    std::vector<int64_t> turned(dims(x));
+    std::reverse(turned.begin(), turned.end());
+    return node(Op::kTranspose, attributes([](auto& b) { return attrs::CreateTranspose(b); }), {x}, turned);
+  }
+  TestValue& value(int32_t v) { return graph_.values[static_cast<size_t>(v)]; }
+  TestNode& last() { return graph_.nodes.back(); }
+
+  Refusal lower(const std::vector<int32_t>& outputs, Schedule* out, const Target& target = device()) const {
+    std::vector<uint32_t> nodes(graph_.nodes.size());
+    for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = nodes.data();
+    part.node_count = static_cast<uint32_t>(nodes.size());
+    part.inputs = inputs_.data();
+    part.input_count = static_cast<uint32_t>(inputs_.size());
+    part.outputs = outputs.data();
+    part.output_count = static_cast<uint32_t>(outputs.size());
+    return lower_part(target, test_host(), &graph_, part, out);
+  }
+  // The schedule, which is one that load() takes.
+  Schedule schedule(const std::vector<int32_t>& outputs) const {
+    Schedule s, read;
+    const Refusal r = lower(outputs, &s);
+    EXPECT_EQ(r.why, "");
+    const std::vector<uint8_t> bytes = write_schedule(s);
+    std::vector<uint64_t> aligned(bytes.size() / 8 + 1);
+    std::memcpy(aligned.data(), bytes.data(), bytes.size());
+    EXPECT_STREQ(read_schedule(aligned.data(), bytes.size(), device(), &read), "");
+    EXPECT_EQ(read, s);
+    return s;
+  }
+  std::string why(uint32_t node, const Target& target = device()) const {
+    const char* kernel = nullptr;
+    std::string why = refusal(target, test_host(), &graph_, node, &kernel);
+    EXPECT_EQ(why.empty(), kernel != nullptr);
+    return why;
+  }
+  std::string kernel(uint32_t node) const {
+    const char* kernel = "";
+    EXPECT_EQ(refusal(device(), test_host(), &graph_, node, &kernel), "");
+    return kernel;
+  }
+
+ private:
+  std::vector<int64_t> dims(int32_t v) const {
+    const Shape& s = graph_.values[static_cast<size_t>(v)].type.shape;
+    return {s.dims, s.dims + s.rank};
+  }
+  int32_t add(const std::vector<int64_t>& dims, DType dtype) {
+    TestValue v;
+    v.type = {dtype, make_shape(dims)};
+    graph_.values.push_back(v);
+    return static_cast<int32_t>(graph_.values.size()) - 1;
+  }
+
+  vireo_graph graph_;
+  std::vector<int32_t> inputs_;
+  std::deque<std::vector<uint64_t>> kept_;
+};
+
+TEST(GpuLower, ElementwiseNodesAreOneLaunch) {
+  Net net;
+  const int32_t x = net.input({4, 6}), z = net.input({4, 6});
+  const int32_t a = net.unary(Op::kRelu, x);
+  const int32_t b = net.binary(Op::kMul, a, z);
+  const int32_t y = net.unary(Op::kNeg, b);
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 1u);
+  EXPECT_EQ(s.inner_bytes, 0u);
+  EXPECT_EQ(s.steps[0].bindings.size(), 3u);
+  EXPECT_FALSE(s.steps[0].barrier);
+  EXPECT_EQ(net.kernel(0), "chain");
+}
+
+TEST(GpuLower, WhatLeavesThePartIsWrittenAndReadOn) {
+  Net net;
+  const int32_t x = net.input({8});
+  const int32_t a = net.unary(Op::kRelu, x);
+  const int32_t y = net.unary(Op::kNeg, a);
+  const Schedule s = net.schedule({y, a});
+  ASSERT_EQ(s.steps.size(), 1u);
+  ASSERT_EQ(s.steps[0].bindings.size(), 3u);
+  EXPECT_EQ(s.outputs, (std::vector<uint64_t>{32, 32}));
+}
+
+TEST(GpuLower, ViewsCostNothingUntilTheyAreRead) {
+  Net net;
+  const int32_t x = net.input({2, 3, 5});
+  const int32_t y = net.unary(Op::kRelu, net.transpose(net.transpose(x)));
+  EXPECT_EQ(net.schedule({y}).steps.size(), 1u);
+  EXPECT_EQ(net.kernel(0), "chain");  // by itself it is a copy
+}
+
+// A value that two views and a border share is written there once.
+TEST(GpuLower, OutputsThatAreViewsAreCopied) {
+  Net net;
+  const int32_t x = net.input({2, 3});
+  const int32_t y = net.transpose(x);
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 1u);
+  EXPECT_EQ(s.steps[0].bindings[1].where, Where::kOutput);
+}
+
+TEST(GpuLower, PiecesOfOneValueDoNotWaitForEachOther) {
+  Net net;
+  const int32_t a = net.input({2, 64}), b = net.input({2, 64});
+  const auto axis = attributes([](auto& f) { return attrs::CreateConcat(f, 0); });
+  const int32_t joined = net.node(Op::kConcat, axis, {a, b}, {4, 64});
+  const int32_t y = net.unary(Op::kExp, net.transpose(joined));
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 3u);
+  EXPECT_FALSE(s.steps[1].barrier);
+  EXPECT_TRUE(s.steps[2].barrier);
+  EXPECT_EQ(s.inner_bytes, 1024u);
+}
+
+TEST(GpuLower, EqualKernelsAreThereOnce) {
+  Net net;
+  const int32_t x = net.input({16}), z = net.input({16});
+  const Schedule s = net.schedule({net.unary(Op::kExp, x), net.unary(Op::kExp, z)});
+  EXPECT_EQ(s.steps.size(), 2u);
+  EXPECT_EQ(s.kernels.size(), 1u);
+}
+
+TEST(GpuLower, ConstantsAreNamedByTheirNumber) {
+  Net net;
+  const int32_t x = net.input({2, 4});
+  const int32_t w = net.constant<float>({4}, {1, 2, 3, 4}), one = net.constant<float>({}, {1});
+  const int32_t y = net.binary(Op::kAdd, net.binary(Op::kMul, x, w), one);
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.weights.size(), 1u);  // a number is a part of the code
+  EXPECT_EQ(s.weights[0], (Weight{16, -1, w}));
+}
+
+TEST(GpuLower, TheSamePartGivesTheSameBytes) {
+  Net net;
+  const int32_t x = net.input({3, 7});
+  const int32_t y = net.transpose(net.unary(Op::kSigmoid, x));
+  EXPECT_EQ(write_schedule(net.schedule({y})), write_schedule(net.schedule({y})));
+}
+
+TEST(GpuLower, SaysWhyANodeIsLeft) {
+  Net net;
+  const int32_t x = net.input({4}), counts = net.input({4}, DType::kI32), texts = net.input({4}, DType::kString);
+  (void)net.unary(Op::kRelu, x);
+  net.value(x).varies = true;
+  EXPECT_NE(net.why(0).find("--shape"), std::string::npos);
+  net.value(x).varies = false;
+  EXPECT_EQ(net.why(0), "");
+  (void)net.unary(Op::kIdentity, texts);
+  EXPECT_EQ(net.why(1), "no kernel for string");
+  (void)net.node(Op::kDiv, none(), {counts, counts}, {4}, DType::kI32);
+  EXPECT_NE(net.why(2).find("divisor may be 0"), std::string::npos);
+  const int32_t divisors = net.constant<int32_t>({4}, {1, 2, -3, 4});
+  (void)net.node(Op::kDiv, none(), {counts, divisors}, {4}, DType::kI32);
+  EXPECT_EQ(net.why(3), "");
+  (void)net.unary(Op::kDet, x);
+  EXPECT_NE(net.why(4).find("no kernel"), std::string::npos);
+  Target small = device();
+  small.buffer_bytes = 8;
+  EXPECT_NE(net.why(0, small).find("16 bytes"), std::string::npos);
+  small = device();
+  small.bindings = 1;
+  EXPECT_NE(net.why(0, small).find("tensors at once"), std::string::npos);
+  net.last().outputs[0] = -1;
+  EXPECT_NE(net.why(4), "");
+}
+
+TEST(GpuLower, NamesTheNodeOfARefusedPart) {
+  Net net;
+  const int32_t x = net.input({4});
+  const int32_t y = net.unary(Op::kDet, net.unary(Op::kRelu, x));
+  Schedule s;
+  const Refusal r = net.lower({y}, &s);
+  ASSERT_NE(r.node, nullptr);
+  EXPECT_STREQ(r.node, "node 1");
+}
+
+}  // namespace
+}  // namespace vireo::gpu::lower_test

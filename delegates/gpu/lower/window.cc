@@ -1,0 +1,213 @@
+// Convolutions and pools.
+#include <functional>
+
+#include "delegates/gpu/lower/work.h"
+#include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/int_conv/int_conv_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window.h"
+#include "vireo/ops.h"
+
+namespace vireo::gpu {
+namespace {
+
+Shape shape_of(const Tensor& v) {
+  Shape s;
+  s.rank = v.rank();
+  for (int i = 0; i < s.rank; ++i) s[i] = v.dims[static_cast<size_t>(i)];
+  return s;
+}
+
+// The operator's window at its extents; spatial dimensions that it does not have are in front, with extent 1.
+Window window_of(const Geometry& g) {
+  Window w;
+  for (size_t i = 0; i < 3; ++i) {
+    w.in[i] = g.in[i];
+    w.out[i] = g.out[i];
+    w.kernel[i] = g.kernel[i];
+    w.stride[i] = g.stride[i];
+    w.dilation[i] = g.dilation[i];
+    w.pad[i] = g.pad[i];
+  }
+  return w;
+}
+
+ImageView image_of(const Laid& at, const vireo::Window& w) {
+  ImageView view;
+  view.offset = at.offset;
+  view.image = at.strides[0];
+  view.channel = at.strides[static_cast<size_t>(w.channel_axis())];
+  for (int i = 0; i < w.spatial; ++i)
+    view.spatial[static_cast<size_t>(kMaxSpatial - w.spatial + i)] = at.strides[static_cast<size_t>(w.spatial_axis(i))];
+  return view;
+}
+
+// The places of y over [images, out0, out1, out2, channels].
+View places_of(const ImageView& y) {
+  View view;
+  view.offset = y.offset;
+  view.strides = {y.image, y.spatial[0], y.spatial[1], y.spatial[2], y.channel};
+  return view;
+}
+
+// What a convolution's sum becomes; `channel`: steps of a channel's parameters over the epilogue's space, `view`: y's.
+using EndSum = std::function<std::vector<int>(Expression* to, const Extents& channel, const View& view)>;
+
+std::vector<int> end_real(Lowering& l, Expression* to, const Extents& channel, const View& view) {
+  ExpressionBuilder b(to);
+  std::vector<int> reads;
+  int y = b.given(kReal);
+  if (l.has(2)) {
+    const Laid bias = l.laid(l.node().inputs[2]);
+    View at;
+    at.offset = bias.offset;
+    for (const int64_t step : channel) at.strides.push_back(step * bias.strides[0]);
+    int addend = b.input(l.in(2).dtype, at);
+    if (l.in(2).dtype != kReal) addend = b.function(Function::kCast, kReal, addend);
+    y = b.function(Function::kAdd, kReal, y, addend);
+    reads.push_back(bias.memory);
+  }
+  if (l.out(0).dtype != kReal) y = b.function(Function::kCast, l.out(0).dtype, y);
+  b.output(y, view);
+  return reads;
+}
+
+// The parts that Conv and IntConv share.
+struct Convolution {
+  DType sum = kReal;
+  int32_t x_zero = 0, w_zero = 0;
+  int64_t groups = 1;
+  vireo::Window sliding;
+  EndSum end;
+};
+
+template <class P>
+void set_types(const Lowering& l, const Convolution& c, P* p) {
+  p->x_dtype = l.in(0).dtype;
+  p->w_dtype = l.in(1).dtype;
+  p->sum = c.sum;
+  p->x_zero = c.x_zero;
+  p->w_zero = c.w_zero;
+}
+
+std::string convolve(Lowering& l, Convolution c) {
+  const Tensor &x = l.in(0), &w = l.in(1), &y = l.out(0);
+  const int spatial = c.sliding.spatial;
+  if (spatial < 1 || spatial > kMaxSpatial) return "a convolution of more than three spatial dimensions";
+  for (int i = 0; i < spatial; ++i) c.sliding.kernel[i] = w.dims[static_cast<size_t>(i) + 2];
+  const Geometry g = make_geometry(c.sliding, shape_of(x), shape_of(y));
+  const Laid from = l.laid(l.node().inputs[0]), weights = l.laid(l.node().inputs[1]);
+  const Laid to = l.make(l.node().outputs[0]);
+  const ImageView image_y = image_of(to, c.sliding);
+  std::array<int64_t, 3> taps{0, 0, 0};
+  for (int i = 0; i < spatial; ++i)
+    taps[static_cast<size_t>(kMaxSpatial - spatial + i)] = weights.strides[static_cast<size_t>(i) + 2];
+  const int64_t outputs = w.dims[0] / c.groups;
+  Problem problem;
+  std::vector<int> reads;
+  if (w.dims[1] == 1 && c.groups > 1) {
+    DepthwiseProblem p;
+    set_types(l, c, &p);
+    p.images = g.batch;
+    p.channels = c.groups;
+    p.multiplier = outputs;
+    p.window = window_of(g);
+    p.x = image_of(from, c.sliding);
+    p.w.offset = weights.offset;
+    p.w.channel = weights.strides[0];
+    p.w.spatial = taps;
+    reads = c.end(&p.epilogue, {0, 0, 0, 0, 1}, places_of(image_y));
+    problem = std::move(p);
+  } else {
+    ConvolutionProblem p;
+    set_types(l, c, &p);
+    p.images = g.batch;
+    p.groups = c.groups;
+    p.channels = w.dims[1];
+    p.outputs = outputs;
+    p.window = window_of(g);
+    p.x = image_of(from, c.sliding);
+    p.w.offset = weights.offset;
+    p.w.output = weights.strides[0];
+    p.w.channel = weights.strides[1];
+    p.w.spatial = taps;
+    View view = places_of(image_y);
+    view.strides.insert(view.strides.begin(), image_y.channel * outputs);
+    reads = c.end(&p.epilogue, {outputs, 0, 0, 0, 0, 1}, view);
+    problem = std::move(p);
+  }
+  Work& work = l.push(std::move(problem));
+  work.operands = {from.memory, weights.memory};
+  work.reads = std::move(reads);
+  work.writes = {to.memory};
+  return "";
+}
+
+std::string conv(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::Conv>();
+  if (!is_real(l.in(0).dtype)) return std::string("a convolution of ") + dtype_name(l.in(0).dtype);
+  Convolution c;
+  c.groups = a.group();
+  c.sliding = read_window(l.in(0).rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  c.end = [&l](Expression* to, const Extents& channel, const View& view) { return end_real(l, to, channel, view); };
+  return convolve(l, std::move(c));
+}
+
+std::string int_conv(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::IntConv>();
+  if (!is_byte(l.in(0).dtype) || !is_byte(l.in(1).dtype)) return "an integer convolution of other than bytes";
+  Convolution c;
+  if (!l.zero_point(4, &c.w_zero)) return "zero points of channels";
+  c.sum = DType::kI32;
+  c.x_zero = a.x_zero();
+  c.groups = a.group();
+  c.sliding = read_window(l.in(0).rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  c.end = [&l, &a](Expression* to, const Extents& channel, const View& view) {
+    ExpressionBuilder b(to);
+    std::vector<int> reads;
+    const int y = requantized(l, &b, codes_of(a), channel, &reads);
+    b.output(y, view);
+    return reads;
+  };
+  return convolve(l, std::move(c));
+}
+
+std::string pool(Lowering& l) {
+  const Node& n = l.node();
+  const auto& a = n.attrs<attrs::Pool>();
+  const Tensor &x = l.in(0), &y = l.out(0);
+  if (n.output(1) >= 0) return "MaxPool that also gives indices";
+  const bool average = n.op == VIREO_OP_AVERAGE_POOL;
+  if (!is_real(x.dtype) && (average || (x.dtype != DType::kI8 && x.dtype != DType::kU8)))
+    return std::string("a pool of ") + dtype_name(x.dtype);
+  vireo::Window sliding = read_window(x.rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  if (sliding.spatial < 1 || sliding.spatial > kMaxSpatial) return "a pool of more than three spatial dimensions";
+  sliding.ceil_mode = a.ceil_mode();
+  for (int i = 0; i < sliding.spatial; ++i) sliding.kernel[i] = a.kernel_shape()->Get(static_cast<uint32_t>(i));
+  const Geometry g = make_geometry(sliding, shape_of(x), shape_of(y));
+  const Laid from = l.laid(n.inputs[0]), to = l.make(n.outputs[0]);
+  PoolProblem p;
+  p.pool = !average ? Pool::kMax : a.count_include_pad() ? Pool::kAverageAll : Pool::kAverage;
+  p.images = g.batch;
+  p.channels = g.channels_in;
+  p.window = window_of(g);
+  for (size_t i = 0; i < 3; ++i) p.pad_end[i] = g.pad_end[i];
+  p.x_dtype = x.dtype;
+  p.x = image_of(from, sliding);
+  ExpressionBuilder b(&p.epilogue);
+  b.output(b.given(x.dtype), places_of(image_of(to, sliding)));
+  Work& work = l.push(std::move(p));
+  work.operands = {from.memory};
+  work.writes = {to.memory};
+  return "";
+}
+
+}  // namespace
+
+std::string lower_window(Lowering& l) {
+  if (l.node().input(0) < 0) return "no input";
+  if (l.node().op == VIREO_OP_CONV) return conv(l);
+  return l.node().op == VIREO_OP_INT_CONV ? int_conv(l) : pool(l);
+}
+
+}  // namespace vireo::gpu

@@ -1,0 +1,383 @@
+#include "delegates/gpu/lower/work.h"
+
+#include <cstring>
+
+#include "vireo/ops.h"
+
+namespace vireo::gpu {
+
+Extents dense_strides(const Extents& dims) {
+  Extents strides(dims.size());
+  int64_t step = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= dims[i];
+  }
+  return strides;
+}
+
+uint64_t bits_of(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+View view_of(const Laid& at) {
+  View view;
+  view.offset = at.offset;
+  view.strides = at.strides;
+  return view;
+}
+
+View broadcast_view(const Laid& at, const Extents& dims, size_t axes) {
+  View view;
+  view.offset = at.offset;
+  view.strides.assign(axes, 0);
+  const size_t skip = axes - dims.size();
+  for (size_t i = 0; i < dims.size(); ++i) view.strides[skip + i] = dims[i] == 1 ? 0 : at.strides[i];
+  return view;
+}
+
+int ExpressionBuilder::given(DType dtype) {
+  Input in;
+  in.dtype = dtype;
+  in.given = true;
+  to_.inputs.push_back(in);
+  return static_cast<int>(to_.inputs.size()) - 1;
+}
+
+int ExpressionBuilder::input(DType dtype, View view) {
+  Input in;
+  in.dtype = dtype;
+  in.view = std::move(view);
+  to_.inputs.push_back(std::move(in));
+  return static_cast<int>(to_.inputs.size()) - 1;
+}
+
+int ExpressionBuilder::function(Function f, DType type, int a, int b, int c) {
+  Step step;
+  step.function = f;
+  step.type = type;
+  step.a = a;
+  step.b = b;
+  step.c = c;
+  to_.steps.push_back(step);
+  return static_cast<int>(to_.inputs.size() + to_.steps.size()) - 1;
+}
+
+int ExpressionBuilder::constant(DType type, uint64_t bits) {
+  const int value = function(Function::kConstant, type, -1);
+  last().bits = bits;
+  return value;
+}
+
+int ExpressionBuilder::constant_f32(float value) { return constant(DType::kF32, bits_of(value)); }
+
+int ExpressionBuilder::code(int v, const Codes& codes) {
+  const DType real = DType::kF32;
+  v = function(Function::kRound, real, v);
+  v = function(Function::kAdd, real, v, constant_f32(static_cast<float>(codes.zero)));
+  const int low = constant_f32(static_cast<float>(codes.low)), high = constant_f32(static_cast<float>(codes.high));
+  return function(Function::kCast, codes.dtype, function(Function::kClip, real, v, low, high));
+}
+
+void ExpressionBuilder::output(int value, View view) {
+  Output out;
+  out.value = value;
+  out.view = std::move(view);
+  to_.outputs.push_back(std::move(out));
+}
+
+const char* template_of(const Problem& problem) {
+  static constexpr const char* kNames[] = {"chain", "rows", "product", "convolution", "pool", "depthwise"};
+  static_assert(std::size(kNames) == std::variant_size_v<Problem>);
+  return kNames[problem.index()];
+}
+
+std::vector<Expression*> expressions_of(Problem& problem) {
+  if (auto* const chain = std::get_if<ChainProblem>(&problem)) return {&chain->expression};
+  if (auto* const rows = std::get_if<RowsProblem>(&problem)) {
+    std::vector<Expression*> all{&rows->prologue};
+    for (Statistic& s : rows->statistics) all.push_back(&s.map);
+    all.push_back(&rows->epilogue);
+    return all;
+  }
+  if (auto* const product = std::get_if<ProductProblem>(&problem)) return {&product->epilogue};
+  if (auto* const convolution = std::get_if<ConvolutionProblem>(&problem)) return {&convolution->epilogue};
+  if (auto* const pool = std::get_if<PoolProblem>(&problem)) return {&pool->epilogue};
+  return {&std::get<DepthwiseProblem>(problem).epilogue};
+}
+
+Expression& last_expression(Problem& problem) { return *expressions_of(problem).back(); }
+
+namespace {
+struct Maker {
+  const Target& t;
+  Dispatch operator()(const ChainProblem& p) const { return make_chain(p, choose_chain(p, t), t); }
+  Dispatch operator()(const RowsProblem& p) const { return make_rows(p, choose_rows(p, t), t); }
+  template <class P>
+  Dispatch operator()(const P&) const {
+    Dispatch none;
+    none.refusal = "no kernel of the GPU does this operator";
+    return none;
+  }
+};
+}  // namespace
+
+Dispatch dispatch_of(const Problem& problem, const Target& target) { return std::visit(Maker{target}, problem); }
+
+void Lowering::set_border(const std::vector<int>& inputs, const std::vector<int>& outputs) {
+  laid_.resize(network_.values.size());
+  output_memory_.assign(network_.values.size(), -1);
+  outputs_ = outputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Memory m;
+    m.where = Where::kInput;
+    m.index = static_cast<uint32_t>(i);
+    m.bytes = value(inputs[i]).bytes();
+    memories.push_back(m);
+    lay(inputs[i], {static_cast<int>(memories.size()) - 1, 0, dense_strides(value(inputs[i]).dims)});
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    Memory m;
+    m.where = Where::kOutput;
+    m.index = static_cast<uint32_t>(o);
+    m.bytes = value(outputs[o]).bytes();
+    memories.push_back(m);
+    output_memory_[static_cast<size_t>(outputs[o])] = static_cast<int>(memories.size()) - 1;
+  }
+}
+
+Laid Lowering::laid(int v) {
+  const Laid& at = laid_[static_cast<size_t>(v)];
+  if (at.memory >= 0) return at;
+  Memory m;  // a constant, for the first time: values that nodes make are laid before they are read
+  m.where = Where::kWeights;
+  m.bytes = value(v).bytes();
+  m.value = v;
+  memories.push_back(std::move(m));
+  lay(v, {static_cast<int>(memories.size()) - 1, 0, dense_strides(value(v).dims)});
+  return laid_[static_cast<size_t>(v)];
+}
+
+int Lowering::make_memory(uint64_t bytes) {
+  Memory m;
+  m.bytes = bytes;
+  memories.push_back(std::move(m));
+  return static_cast<int>(memories.size()) - 1;
+}
+
+Laid Lowering::make(int v) {
+  const int border = output_memory_[static_cast<size_t>(v)];
+  lay(v, {border >= 0 ? border : make_memory(value(v).bytes()), 0, dense_strides(value(v).dims)});
+  return laid_[static_cast<size_t>(v)];
+}
+
+Laid Lowering::dense(int v) {
+  Laid at = laid(v);
+  const Tensor& x = value(v);
+  const Extents wanted = dense_strides(x.dims);
+  bool same = at.offset == 0;
+  for (size_t i = 0; i < wanted.size(); ++i) same = same && (x.dims[i] == 1 || at.strides[i] == wanted[i]);
+  if (same) return {at.memory, 0, wanted};
+  const Laid to{make_memory(x.bytes()), 0, wanted};
+  copy(x.dims, x.dtype, at, to);
+  lay(v, to);
+  return to;
+}
+
+Work& Lowering::push(Problem problem) {
+  Work w;
+  w.problem = std::move(problem);
+  w.node = node_ == nullptr ? 0 : node_->source;
+  works.push_back(std::move(w));
+  return works.back();
+}
+
+void Lowering::copy(const Extents& shape, DType dtype, const Laid& from, const Laid& to) {
+  ChainProblem p;
+  p.shape = shape;
+  ExpressionBuilder b(&p.expression);
+  b.output(b.input(dtype, view_of(from)), view_of(to));
+  Work& w = push(std::move(p));
+  w.reads = {from.memory};
+  w.writes = {to.memory};
+}
+
+bool Lowering::integers(size_t i, Extents* to) const {
+  to->clear();
+  if (!constant(i)) return false;
+  const Tensor& v = in(i);
+  const int64_t count = v.count();
+  if (v.constant_bytes < v.bytes()) return false;
+  for (int64_t k = 0; k < count; ++k) {
+    if (v.dtype == DType::kI64) {
+      int64_t n = 0;
+      std::memcpy(&n, v.constant + k * 8, 8);
+      to->push_back(n);
+    } else if (v.dtype == DType::kI32) {
+      int32_t n = 0;
+      std::memcpy(&n, v.constant + k * 4, 4);
+      to->push_back(n);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Lowering::zero_point(size_t i, int32_t* to) const {
+  *to = 0;
+  if (!has(i)) return true;
+  if (!constant(i) || in(i).count() < 1 || in(i).constant_bytes < in(i).bytes()) return false;
+  const auto at = [this, i](int64_t k) -> int32_t {
+    const uint8_t byte = in(i).constant[k];
+    return in(i).dtype == DType::kI8 ? static_cast<int8_t>(byte) : byte;
+  };
+  if (in(i).dtype != DType::kI8 && in(i).dtype != DType::kU8) return false;
+  *to = at(0);
+  for (int64_t k = 1; k < in(i).count(); ++k) {
+    if (at(k) != *to) return false;
+  }
+  return true;
+}
+
+int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel,
+                std::vector<int>* reads) {
+  const auto parameter = [&](size_t i) {
+    const Laid at = l.laid(l.node().inputs[i]);
+    View view;
+    view.offset = at.offset;
+    view.strides.assign(channel.size(), 0);
+    if (l.in(i).count() != 1) {
+      for (size_t axis = 0; axis < channel.size(); ++axis) view.strides[axis] = channel[axis] * at.strides[0];
+    }
+    reads->push_back(at.memory);
+    return b->input(l.in(i).dtype, view);
+  };
+  int sum = b->given(DType::kI32);
+  const int multiplier = parameter(2), bias = l.has(3) ? parameter(3) : -1;
+  if (bias >= 0) sum = b->function(Function::kAdd, DType::kI32, sum, bias);
+  const int real = b->function(Function::kCast, DType::kF32, sum);
+  return b->code(b->function(Function::kMul, DType::kF32, real, multiplier), codes);
+}
+
+std::string Lowering::finish() {
+  node_ = nullptr;
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    const int v = outputs_[o];
+    if (laid_[static_cast<size_t>(v)].memory < 0 && value(v).constant == nullptr)
+      return "no node makes an output of the part";
+    const Laid at = laid(v);
+    const int border = output_memory_[static_cast<size_t>(v)];
+    if (at.memory != border) copy(value(v).dims, value(v).dtype, at, {border, 0, dense_strides(value(v).dims)});
+  }
+  return "";
+}
+
+namespace {
+
+// Types that kernels read and write; all others are left.
+bool is_stored(DType t) {
+  switch (t) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF64:
+    case DType::kU8:
+    case DType::kI8:
+    case DType::kU16:
+    case DType::kI16:
+    case DType::kU32:
+    case DType::kI32:
+    case DType::kU64:
+    case DType::kI64:
+    case DType::kBool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string check_value(const Tensor& v, const Target& target) {
+  if (v.dtype == DType::kNone) return kShapesChange;
+  if (!is_stored(v.dtype)) return std::string("no kernel for ") + dtype_name(v.dtype);
+  if (v.rank() > kMostAxes) return "more than 8 dimensions";
+  const int64_t count = v.count();
+  if (count == 0) return "an empty tensor";
+  if (count < 0) return "a tensor of more than 2^31 elements";
+  if (v.bytes() > target.buffer_bytes)
+    return "a tensor of " + std::to_string(v.bytes()) + " bytes, above the device's " +
+           std::to_string(target.buffer_bytes) + " a buffer";
+  if (v.constant != nullptr && v.constant_bytes < v.bytes()) return "a constant that is smaller than its shape says";
+  return "";
+}
+
+}  // namespace
+
+std::string Lowering::add(const Node& n) {
+  node_ = &n;
+  if (n.output(0) < 0) return "its first output is left out";
+  for (const std::vector<int>* list : {&n.inputs, &n.outputs}) {
+    for (const int v : *list) {
+      // An absent list of integers may have no elements: who reads it looks.
+      if (v < 0 || (value(v).constant != nullptr && value(v).count() == 0)) continue;
+      if (std::string why = check_value(value(v), target_); !why.empty()) return why;
+    }
+  }
+  return lower();
+}
+
+std::string Lowering::lower() {
+  switch (node_->op) {
+    case VIREO_OP_IDENTITY:
+    case VIREO_OP_RESHAPE:
+    case VIREO_OP_SQUEEZE:
+    case VIREO_OP_UNSQUEEZE:
+    case VIREO_OP_FLATTEN:
+    case VIREO_OP_TRANSPOSE:
+    case VIREO_OP_SLICE:
+    case VIREO_OP_SPLIT:
+    case VIREO_OP_CONCAT:
+    case VIREO_OP_EXPAND:
+    case VIREO_OP_TILE:
+    case VIREO_OP_PAD:
+    case VIREO_OP_GATHER:
+    case VIREO_OP_DEPTH_TO_SPACE:
+    case VIREO_OP_SPACE_TO_DEPTH:
+      return lower_movement(*this);
+    case VIREO_OP_SOFTMAX:
+    case VIREO_OP_LOG_SOFTMAX:
+    case VIREO_OP_REDUCE_SUM:
+    case VIREO_OP_REDUCE_MEAN:
+    case VIREO_OP_REDUCE_MAX:
+    case VIREO_OP_REDUCE_MIN:
+    case VIREO_OP_REDUCE_PROD:
+    case VIREO_OP_REDUCE_NORM:
+    case VIREO_OP_LAYER_NORMALIZATION:
+    case VIREO_OP_RMSNORMALIZATION:
+    case VIREO_OP_GROUP_NORMALIZATION:
+    case VIREO_OP_GLOBAL_AVERAGE_POOL:
+    case VIREO_OP_GLOBAL_MAX_POOL:
+      return lower_rows(*this);
+    case VIREO_OP_MAT_MUL:
+    case VIREO_OP_GEMM:
+    case VIREO_OP_INT_GEMM:
+      return lower_product(*this);
+    case VIREO_OP_CONV:
+    case VIREO_OP_INT_CONV:
+    case VIREO_OP_MAX_POOL:
+    case VIREO_OP_AVERAGE_POOL:
+      return lower_window(*this);
+    case VIREO_OP_INT_ADD:
+    case VIREO_OP_INT_MUL:
+    case VIREO_OP_INT_AFFINE:
+    case VIREO_OP_QUANTIZE_LINEAR:
+    case VIREO_OP_DEQUANTIZE_LINEAR:
+      return lower_integer(*this);
+    default:
+      return lower_elementwise(*this);
+  }
+}
+
+}  // namespace vireo::gpu
