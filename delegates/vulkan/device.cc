@@ -350,6 +350,11 @@ vireo_status Device::await(Ticket ticket) {
 }
 
 vireo_status Device::open_staging() {
+  const std::lock_guard<std::mutex> lock(staging_mutex_);
+  return stage();
+}
+
+vireo_status Device::stage() {
   if (staging_.mapped != nullptr) return VIREO_OK;
   VkCommandPoolCreateInfo pool = {};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
@@ -409,7 +414,7 @@ vireo_status Device::write(const Block& block, uint64_t offset, const void* from
     return VIREO_OK;
   }
   const std::lock_guard<std::mutex> lock(staging_mutex_);
-  if (const vireo_status status = open_staging(); status != VIREO_OK) return status;
+  if (const vireo_status status = stage(); status != VIREO_OK) return status;
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t n = std::min(kHalfBytes, bytes - done), at = next_half_ * kHalfBytes;
     Half& half = halves_[next_half_];
@@ -431,7 +436,7 @@ vireo_status Device::read(const Block& block, uint64_t offset, void* to, uint64_
     return VIREO_OK;
   }
   const std::lock_guard<std::mutex> lock(staging_mutex_);
-  if (const vireo_status status = open_staging(); status != VIREO_OK) return status;
+  if (const vireo_status status = stage(); status != VIREO_OK) return status;
   // While a piece is copied out of one half, the next one comes into the other.
   uint64_t asked = 0, done = 0;
   struct Piece {

@@ -79,6 +79,8 @@ class Device {
   uint64_t submits() const { return submits_.load(std::memory_order_relaxed); }
   bool idle();
 
+  // Makes the block that copies go through, if it is not there.
+  vireo_status open_staging();
   // Copies between the host and a block, in the queue's order. `from` may change afterwards; `to` is there on return.
   vireo_status write(const Block& block, uint64_t offset, const void* from, uint64_t bytes);
   vireo_status read(const Block& block, uint64_t offset, void* to, uint64_t bytes);
@@ -97,7 +99,7 @@ class Device {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Ticket last = 0;
   };
-  vireo_status open_staging();
+  vireo_status stage();  // under staging_mutex_
   vireo_status copy(Half* half, VkBuffer from, uint64_t from_offset, VkBuffer to, uint64_t to_offset, uint64_t bytes);
   vireo_status await(Ticket ticket);
 

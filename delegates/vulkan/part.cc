@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 namespace vireo::vulkan {
 namespace {
 
 constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-constexpr uint64_t kPieceBytes = 4u << 20;  // of weights that are uploaded together
 
 // What was written at `from` is seen by `to`; what reads or writes at `from` is done before `to` begins.
 void barrier(const DeviceFunctions& call, VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
@@ -32,13 +30,25 @@ Part::~Part() {
   } else {
     device_->pipelines().leave();
   }
-  device_->release(&weights_);
-  device_->release(&inner_);
   pipelines_.clear();
 }
 
-vireo_status Part::load(gpu::Schedule schedule, const std::vector<const void*>& constants, std::string* why) {
+bool Part::holds(const Place& at, uint64_t bytes) const {
+  return at.buffer != nullptr && at.buffer->device == device_ && at.offset <= at.buffer->block.bytes &&
+         at.buffer->block.bytes - at.offset >= bytes && at.offset % device_->card().place_alignment == 0;
+}
+
+vireo_status Part::load(gpu::Schedule schedule, std::vector<Place> weights, const Place& inner, std::string* why) {
   schedule_ = std::move(schedule);
+  weights_ = std::move(weights);
+  inner_ = inner;
+  bool good = weights_.size() == schedule_.weights.size() &&
+              (schedule_.inner_bytes == 0 || holds(inner_, schedule_.inner_bytes));
+  for (size_t i = 0; i < weights_.size() && good; ++i) good = holds(weights_[i], words_up(schedule_.weights[i].bytes));
+  if (!good) {
+    *why = "its weights or inner values have no place on this device";
+    return VIREO_INVALID_MODEL;
+  }
   uint32_t failed = 0;
   if (const VkResult result = device_->pipelines().make(schedule_.kernels, &pipelines_, &failed);
       result != VK_SUCCESS) {
@@ -47,49 +57,8 @@ vireo_status Part::load(gpu::Schedule schedule, const std::vector<const void*>& 
     return device_->take(result);
   }
   for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
-  vireo_status status = VIREO_OK;
-  if (schedule_.weight_bytes != 0) status = device_->allocate(schedule_.weight_bytes, Use::kDevice, &weights_);
-  if (status == VIREO_OK && schedule_.inner_bytes != 0)
-    status = device_->allocate(schedule_.inner_bytes, Use::kDevice, &inner_);
-  if (status == VIREO_OK) status = upload(constants);
-  if (status == VIREO_OK) status = allocate_recordings();
-  if (status != VIREO_OK) {
-    *why = "the device has no memory for " + std::to_string(schedule_.weight_bytes) + " bytes of weights and " +
-           std::to_string(schedule_.inner_bytes) + " of inner values";
-  }
-  return status;
-}
-
-// Neighbours go in one copy.
-vireo_status Part::upload(const std::vector<const void*>& constants) {
-  std::vector<uint8_t> piece;
-  uint64_t begin = 0;
-  const auto flush = [&] {
-    const vireo_status status =
-        piece.empty() ? vireo_status{VIREO_OK} : device_->write(weights_, begin, piece.data(), piece.size());
-    piece.clear();
-    return status;
-  };
-  for (size_t i = 0; i < constants.size(); ++i) {
-    const gpu::Weight& w = schedule_.weights[i];
-    const bool direct = weights_.mapped != nullptr || w.bytes >= kPieceBytes;
-    const bool follows =
-        !piece.empty() && w.offset >= begin + piece.size() && w.offset + w.bytes - begin <= kPieceBytes;
-    if (direct || !follows) {
-      if (const vireo_status status = flush(); status != VIREO_OK) return status;
-    }
-    if (direct) {
-      if (const vireo_status status = device_->write(weights_, w.offset, constants[i], w.bytes); status != VIREO_OK)
-        return status;
-      continue;
-    }
-    if (piece.empty()) begin = w.offset;
-    piece.resize(w.offset - begin);
-    const auto* const from = static_cast<const uint8_t*>(constants[i]);
-    piece.insert(piece.end(), from, from + w.bytes);
-  }
-  const vireo_status status = flush();
-  for (gpu::Weight& w : schedule_.weights) w.data = std::vector<uint8_t>();
+  const vireo_status status = allocate_recordings();
+  if (status != VIREO_OK) *why = "the driver has no memory for " + std::to_string(schedule_.steps.size()) + " steps";
   return status;
 }
 
@@ -159,10 +128,7 @@ vireo_status Part::bind(const Place* places) {
   const size_t inputs = schedule_.inputs.size(), count = inputs + schedule_.outputs.size();
   for (size_t i = 0; i < count; ++i) {
     const uint64_t bytes = words_up(i < inputs ? schedule_.inputs[i] : schedule_.outputs[i - inputs]);
-    const Buffer* const b = places[i].buffer;
-    if (b == nullptr || b->device != device_ || places[i].offset > b->block.bytes ||
-        b->block.bytes - places[i].offset < bytes || places[i].offset % device_->card().place_alignment != 0)
-      return VIREO_INVALID_ARGUMENT;
+    if (!holds(places[i], bytes)) return VIREO_INVALID_ARGUMENT;
   }
   const auto has_them = [&](const Recording& r) {
     for (size_t i = 0; i < count; ++i) {
@@ -189,6 +155,19 @@ vireo_status Part::bind(const Place* places) {
   return VIREO_OK;
 }
 
+Place Part::place_of(const Recording& recording, const gpu::Binding& b) const {
+  switch (b.where) {
+    case gpu::Where::kWeights:
+      return {weights_[b.index].buffer, weights_[b.index].offset + b.offset};
+    case gpu::Where::kInner:
+      return {inner_.buffer, inner_.offset + b.offset};
+    default: {
+      const Place& at = recording.places[b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index];
+      return {at.buffer, at.offset + b.offset};
+    }
+  }
+}
+
 void Part::write_set(const Recording& recording, uint32_t step) {
   constexpr uint32_t kMost = 32;  // bits of gpu::Kernel::writes
   std::array<VkDescriptorBufferInfo, kMost> ranges;
@@ -196,20 +175,11 @@ void Part::write_set(const Recording& recording, uint32_t step) {
   const std::vector<gpu::Binding>& bindings = schedule_.steps[step].bindings;
   const auto count = static_cast<uint32_t>(std::min<size_t>(bindings.size(), kMost));
   for (uint32_t i = 0; i < count; ++i) {
-    const gpu::Binding& b = bindings[i];
+    const Place at = place_of(recording, bindings[i]);
     VkDescriptorBufferInfo& range = ranges[i];
-    range.range = words_up(b.bytes);
-    range.offset = b.offset;
-    if (b.where == gpu::Where::kWeights) {
-      range.buffer = weights_.buffer;
-    } else if (b.where == gpu::Where::kInner) {
-      range.buffer = inner_.buffer;
-    } else {
-      const size_t value = b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index;
-      const Place& at = recording.places[value];
-      range.buffer = at.buffer->block.buffer;
-      range.offset += at.offset;
-    }
+    range.buffer = at.buffer->block.buffer;
+    range.offset = at.offset;
+    range.range = words_up(bindings[i].bytes);
     writes[i] = {};
     writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
     writes[i].dstSet = recording.sets[step];

@@ -1,5 +1,5 @@
-// A part as it runs: its kernels, its weights and inner values on the device, and command buffers that were recorded
-// for the places of its values.
+// A part as it runs: its kernels, and command buffers that were recorded for the places of its values. All memory that
+// kernels see is the host's to plan: values, weights and inner values lie in buffers.
 #ifndef VIREO_DELEGATES_VULKAN_PART_H_
 #define VIREO_DELEGATES_VULKAN_PART_H_
 
@@ -35,9 +35,9 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  // Makes pipelines and memory, and uploads the weights: `constants` are the bytes of each, in their order. On an error
-  // *why says what failed.
-  vireo_status load(gpu::Schedule schedule, const std::vector<const void*>& constants, std::string* why);
+  // Makes pipelines. `weights` has the place of each of the schedule's, `inner` that of the inner values (no buffer where
+  // it has none). On an error *why says what failed.
+  vireo_status load(gpu::Schedule schedule, std::vector<Place> weights, const Place& inner, std::string* why);
   // Inputs, then outputs, as many as the schedule has. Nothing is under way.
   vireo_status bind(const Place* places);
   // Places are bound.
@@ -60,8 +60,10 @@ class Part {
   };
   static constexpr uint32_t kRecordings = 4;
 
-  vireo_status upload(const std::vector<const void*>& constants);
+  // Whether `bytes` from there on are in a buffer of this device.
+  bool holds(const Place& at, uint64_t bytes) const;
   vireo_status allocate_recordings();
+  Place place_of(const Recording& recording, const gpu::Binding& binding) const;
   vireo_status record(Recording* recording);
   void write_set(const Recording& recording, uint32_t step);
   Recording& oldest();
@@ -69,7 +71,8 @@ class Part {
   std::shared_ptr<Device> device_;
   gpu::Schedule schedule_;  // without the kernels' code
   std::vector<std::shared_ptr<Pipelines::Pipeline>> pipelines_;
-  Block weights_, inner_;
+  std::vector<Place> weights_;
+  Place inner_;
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   VkCommandPool commands_ = VK_NULL_HANDLE;
   Recording recordings_[kRecordings];

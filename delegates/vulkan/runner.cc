@@ -18,19 +18,26 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
   Buffer arena;
   arena.device = device_;
   arena.id = device_->next_id();
-  std::vector<Place> places;
   uint64_t bytes = 0;
-  for (const Bytes& value : *values) {
-    places.push_back({&arena, bytes});
-    bytes += gpu::place_up(value.size() + 1);
-  }
+  const auto place = [&](uint64_t size) {
+    const Place at = {&arena, bytes};
+    bytes += gpu::place_up(size + 1);
+    return at;
+  };
+  std::vector<Place> places, weights;
+  for (const Bytes& value : *values) places.push_back(place(value.size()));
+  for (const gpu::Weight& w : schedule.weights) weights.push_back(place(w.bytes));
+  const Place inner = place(schedule.inner_bytes);
   std::string why;
   vireo_status status = device_->allocate(bytes, Use::kDevice, &arena.block);
+  const auto write = [&](const Place& at, const void* from, uint64_t size) {
+    if (status == VIREO_OK) status = device_->write(arena.block, at.offset, from, size);
+  };
   if (status == VIREO_OK) {
     Part part(device_);
-    status = part.load(schedule, constants, &why);
-    for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)
-      status = device_->write(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
+    status = part.load(schedule, weights, inner, &why);
+    for (size_t i = 0; i < weights.size(); ++i) write(weights[i], constants[i], schedule.weights[i].bytes);
+    for (size_t i = 0; i < values->size(); ++i) write(places[i], (*values)[i].data(), (*values)[i].size());
     if (status == VIREO_OK) status = part.bind(places.data());
     if (status == VIREO_OK) status = part.submit();
     if (status == VIREO_OK) status = part.wait(VIREO_DEVICE_TIMEOUT_NS);
@@ -47,9 +54,7 @@ std::string Runner::run(const gpu::Schedule& schedule, const std::vector<Bytes>&
   std::vector<Bytes> values = inputs;
   for (const uint64_t bytes : schedule.outputs) values.emplace_back(bytes, uint8_t{0xA5});
   std::vector<const void*> sources;
-  size_t next = 0;
-  for (const gpu::Weight& w : schedule.weights)
-    sources.push_back(w.value < 0 ? w.data.data() : constants[next++].data());
+  for (const Bytes& bytes : constants) sources.push_back(bytes.data());
   std::string why = run_once(schedule, sources, &values);
   outputs->assign(values.begin() + static_cast<ptrdiff_t>(inputs.size()), values.end());
   return why;

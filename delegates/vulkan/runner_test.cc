@@ -49,17 +49,16 @@ TEST_F(RunnerTest, StepsSeeEachOthersResults) {
 }
 
 TEST_F(RunnerTest, WeightsAreUploaded) {
-  // y = weights + 3, where the weights are two constants beside each other.
   gpu::Schedule s = add_schedule(64, 1);
-  s.weights = {{0, 128, 0, 4, {}}, {256, 256, -1, -1, bytes_of(counted(64, 50))}};
-  s.weight_bytes = 512;
-  s.steps[0].bindings[0] = {gpu::Where::kWeights, 0, 256, 256};
+  s.weights = {{128, -1, 4}, {256, -1, 5}};
+  const std::vector<Runner::Bytes> constants = {bytes_of(counted(32, 900)), bytes_of(counted(64, 50))};
+  s.steps[0].bindings[0] = {gpu::Where::kWeights, 1, 0, 256};
   std::vector<Runner::Bytes> y;
-  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, {bytes_of(counted(32, 900))}, &y), "");
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, constants, &y), "");
   EXPECT_EQ(y[0], bytes_of(counted(64, 51)));
   s.steps[0].bindings[0] = {gpu::Where::kWeights, 0, 0, 128};
   s.steps[0].push = {32, 3};
-  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, {bytes_of(counted(32, 900))}, &y), "");
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, constants, &y), "");
   Runner::Bytes expected = bytes_of(counted(32, 903));
   expected.resize(256, 0xA5);  // what nobody wrote
   EXPECT_EQ(y[0], expected);

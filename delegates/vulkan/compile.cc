@@ -1,0 +1,134 @@
+#include "delegates/vulkan/compile.h"
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "delegates/gpu/lower/lower.h"
+#include "delegates/vulkan/part.h"
+
+namespace vireo::vulkan {
+namespace {
+
+constexpr uint32_t kAsItIs = 1;  // the layout of a constant that kernels read as the model has it
+
+Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }
+
+vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  return guarded([&] {
+    const gpu::Target& target = gpu_of(device).card().target;
+    const uint32_t count = host->node_count(graph);
+    vireo_status status = VIREO_OK;
+    for (uint32_t n = 0; n < count && status == VIREO_OK; ++n) {
+      vireo_claim taken = VIREO_CLAIM_INIT;
+      taken.node = n;
+      taken.flags = VIREO_CLAIM_JOINS;
+      const std::string why = gpu::refusal(target, *host, graph, n, &taken.kernel);
+      status = why.empty() ? claims->take(claims->context, &taken) : claims->leave(claims->context, n, why.c_str());
+    }
+    return status;
+  });
+}
+
+// The constants that a schedule names, as the host is to keep them.
+vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                          const gpu::Schedule& schedule, Gpu::Weights* out) {
+  out->graph = graph;
+  out->nodes.assign(part.nodes, part.nodes + part.node_count);
+  for (const gpu::Weight& w : schedule.weights) {
+    const vireo_graph* owner = graph;
+    if (w.node >= 0) {
+      vireo_graph_node node = VIREO_GRAPH_NODE_INIT;
+      if (static_cast<uint32_t>(w.node) >= part.node_count || host.node(graph, part.nodes[w.node], &node) != VIREO_OK ||
+          node.body == nullptr)
+        return VIREO_INVALID_MODEL;
+      owner = node.body;
+    }
+    vireo_graph_value value = VIREO_GRAPH_VALUE_INIT;
+    if (w.value < 0 || host.value(owner, static_cast<uint32_t>(w.value), &value) != VIREO_OK ||
+        value.constant == nullptr || value.constant_size < w.bytes)
+      return VIREO_INVALID_MODEL;
+    vireo_packed packed = VIREO_PACKED_INIT;
+    packed.layout = kAsItIs;
+    packed.constant = value.constant;
+    packed.sizes[0] = static_cast<int64_t>(w.bytes);
+    packed.bytes = w.bytes;
+    packed.flags = VIREO_PACKED_ON_DEVICE;
+    out->list.push_back(packed);
+  }
+  return VIREO_OK;
+}
+
+vireo_status compile_part(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                          const vireo_blob* blob, vireo_compiled*) {
+  return guarded([&] {
+    gpu::Schedule schedule;
+    const gpu::Refusal refused = gpu::lower_part(gpu_of(device).card().target, *host, graph, *part, &schedule);
+    if (!refused.why.empty()) {
+      say(blob->fault, refused.why);
+      blob->fault->node = refused.node;
+      return vireo_status{VIREO_UNSUPPORTED};
+    }
+    const std::vector<uint8_t> bytes = gpu::write_schedule(schedule);
+    void* const to = blob->reserve(blob->context, bytes.size());
+    if (to == nullptr) return vireo_status{VIREO_OUT_OF_ARENA};
+    std::memcpy(to, bytes.data(), bytes.size());
+    return vireo_status{VIREO_OK};
+  });
+}
+
+vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                       const vireo_memory_request* with, vireo_part_memory* out) {
+  return guarded([&] {
+    Gpu& gpu = gpu_of(device);
+    gpu::Schedule schedule;
+    const char* const why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
+    if (why[0] != 0) return vireo_status{VIREO_INVALID_MODEL};
+    auto weights = std::make_shared<Gpu::Weights>();
+    if (const vireo_status status = list_weights(*host, graph, *part, schedule, weights.get()); status != VIREO_OK)
+      return status;
+    gpu.keep(std::move(weights));
+    out->state_bytes = (sizeof(Part) + 63) / 64 * 64;
+    out->device_scratch_bytes = schedule.inner_bytes;
+    return vireo_status{VIREO_OK};
+  });
+}
+
+vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                  uint32_t index, const vireo_thread_pool*, vireo_packed* out, void* to) {
+  return guarded([&] {
+    Gpu& gpu = gpu_of(device);
+    std::shared_ptr<const Gpu::Weights> weights = gpu.weights();
+    const std::vector<uint32_t> nodes(part->nodes, part->nodes + part->node_count);
+    if (weights == nullptr || weights->graph != graph || weights->nodes != nodes) {
+      gpu::Schedule schedule;
+      auto found = std::make_shared<Gpu::Weights>();
+      if (!gpu::lower_part(gpu.card().target, *host, graph, *part, &schedule).why.empty() ||
+          list_weights(*host, graph, *part, schedule, found.get()) != VIREO_OK)
+        return vireo_status{VIREO_UNSUPPORTED};
+      weights = found;
+      gpu.keep(std::move(found));
+    }
+    if (index >= weights->list.size()) return vireo_status{VIREO_INVALID_ARGUMENT};
+    const uint32_t size = out->struct_size;
+    *out = weights->list[index];
+    out->struct_size = size;
+    if (to != nullptr) std::memcpy(to, out->constant, out->bytes);
+    return vireo_status{VIREO_OK};
+  });
+}
+
+}  // namespace
+
+void say(vireo_fault* fault, const std::string& what) {
+  std::snprintf(fault->message, fault->message_bytes, "%s", what.c_str());
+}
+
+void add_compiler(vireo_delegate* table) {
+  table->claim = claim;
+  table->compile = compile_part;
+  table->memory = memory_of;
+  table->pack = pack;
+}
+
+}  // namespace vireo::vulkan

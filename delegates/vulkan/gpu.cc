@@ -1,0 +1,74 @@
+#include "delegates/vulkan/gpu.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace vireo::vulkan {
+namespace {
+
+// A host with an older header has a shorter table.
+vireo_host copy_of(const vireo_host& host) {
+  vireo_host copy = {};
+  std::memcpy(&copy, &host, std::min<size_t>(host.struct_size, sizeof(copy)));
+  return copy;
+}
+
+}  // namespace
+
+Gpu::Gpu(const Instance& instance, const Card& card, const vireo_host& host, uint32_t index)
+    : instance_(instance),
+      card_(card),
+      host_(copy_of(host)),
+      name_(index == 0 ? "vulkan" : "vulkan" + std::to_string(index)),
+      key_(gpu::text_of(card.target)) {}
+
+vireo_status Gpu::device(std::shared_ptr<Device>* out, std::string* why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (device_ == nullptr) {
+    if (const vireo_status status = Device::open(instance_, card_, &device_, why); status != VIREO_OK) return status;
+  }
+  if (device_->lost()) {
+    *why = "the device is lost";
+    return VIREO_DEVICE_LOST;
+  }
+  *out = device_;
+  return VIREO_OK;
+}
+
+vireo_status Gpu::health() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return device_ != nullptr && device_->lost() ? VIREO_DEVICE_LOST : VIREO_OK;
+}
+
+vireo_status Gpu::reset() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (device_ == nullptr) return VIREO_OK;
+  submits_ += device_->submits();
+  ++resets_;
+  device_.reset();
+  return VIREO_OK;
+}
+
+void Gpu::telemetry(vireo_telemetry* out) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  out->resets = resets_;
+  out->submits = submits_;
+  out->power = VIREO_POWER_IDLE;
+  if (device_ == nullptr) return;
+  out->submits += device_->submits();
+  out->memory_used = device_->memory_used();
+  out->power = device_->lost() ? VIREO_POWER_UNKNOWN : device_->idle() ? VIREO_POWER_IDLE : VIREO_POWER_BUSY;
+}
+
+std::shared_ptr<const Gpu::Weights> Gpu::weights() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return weights_;
+}
+
+void Gpu::keep(std::shared_ptr<const Weights> weights) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  weights_ = std::move(weights);
+}
+
+}  // namespace vireo::vulkan

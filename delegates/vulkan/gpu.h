@@ -1,0 +1,66 @@
+// One card as the host sees it: a device of the delegate, behind which logical devices come and go.
+#ifndef VIREO_DELEGATES_VULKAN_GPU_H_
+#define VIREO_DELEGATES_VULKAN_GPU_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/schedule/schedule.h"
+#include "delegates/vulkan/device.h"
+
+namespace vireo::vulkan {
+
+// What `call` gives. What it lacks memory or a thread for must not leave through a table in C.
+template <class Call>
+vireo_status guarded(const Call& call) {
+  try {
+    return call();
+  } catch (...) {
+    return VIREO_OUT_OF_ARENA;
+  }
+}
+
+class Gpu {
+ public:
+  Gpu(const Instance& instance, const Card& card, const vireo_host& host, uint32_t index);
+
+  const Card& card() const { return card_; }
+  const vireo_host& host() const { return host_; }
+  const std::string& name() const { return name_; }
+  // Compiled parts are for devices of this text.
+  const std::string& key() const { return key_; }
+
+  // The logical device, which the first call opens: listing devices starts none. Of a lost one VIREO_DEVICE_LOST.
+  vireo_status device(std::shared_ptr<Device>* out, std::string* why);
+  vireo_status health();
+  // Later calls of device() open another one. Whoever still holds the lost one keeps it until they let go.
+  vireo_status reset();
+  void telemetry(vireo_telemetry* out);
+
+  // The weights of the part that was asked for last, so that one for which pack() is called for each is lowered once.
+  struct Weights {
+    const vireo_graph* graph = nullptr;
+    std::vector<uint32_t> nodes;
+    std::vector<vireo_packed> list;
+  };
+  std::shared_ptr<const Weights> weights();
+  void keep(std::shared_ptr<const Weights> weights);
+
+ private:
+  const Instance& instance_;
+  const Card& card_;
+  const vireo_host host_;
+  const std::string name_, key_;
+  std::mutex mutex_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<const Weights> weights_;
+  uint32_t resets_ = 0;
+  uint64_t submits_ = 0;  // of devices before this one
+};
+
+}  // namespace vireo::vulkan
+
+#endif  // VIREO_DELEGATES_VULKAN_GPU_H_

@@ -1,0 +1,171 @@
+#include "delegates/vulkan/vulkan.h"
+
+#include <new>
+#include <utility>
+
+#include "delegates/vulkan/buffers.h"
+#include "delegates/vulkan/compile.h"
+#include "delegates/vulkan/gpu.h"
+#include "delegates/vulkan/part.h"
+
+namespace vireo::vulkan {
+namespace {
+
+// What a submit takes on a desktop's driver, with its wait.
+constexpr double kLaunchNs = 50000;
+// A card behind sixteen lanes of PCIe 3, which is the least that cards of the last ten years have.
+constexpr double kTransfer = 12e9;
+
+struct Driver {
+  vireo_delegate table = {};
+  vireo_host host = {};
+  std::unique_ptr<Instance> instance;
+  std::vector<std::unique_ptr<Gpu>> gpus;
+};
+
+vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
+  const auto& d = *static_cast<Driver*>(self);
+  if (index >= d.gpus.size()) return VIREO_INVALID_ARGUMENT;
+  const Gpu& gpu = *d.gpus[index];
+  const Card& card = gpu.card();
+  info->name = gpu.name().c_str();
+  info->detail = card.detail.c_str();
+  if (!card.vendor.empty()) info->vendor = card.vendor.c_str();
+  info->driver = card.driver.c_str();
+  if (card.type == VK_PHYSICAL_DEVICE_TYPE_CPU) info->flags |= VIREO_DEVICE_EMULATED;
+  if (card.unified) info->flags |= VIREO_DEVICE_UNIFIED;
+  info->types = uint64_t{1} << VIREO_FLOAT32;
+  info->memory_bytes = card.memory_bytes;
+  info->launch_ns = kLaunchNs;
+  if (!card.unified) info->transfer = kTransfer;
+  *device = d.gpus[index].get();
+  return VIREO_OK;
+}
+
+vireo_status load(void* device, const vireo_host*, const vireo_graph*, const vireo_part* asked,
+                  const vireo_load_request* with, void** loaded) {
+  return guarded([&] {
+    Gpu& gpu = *static_cast<Gpu*>(device);
+    gpu::Schedule schedule;
+    std::string why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
+    if (why.empty() && schedule.target != gpu.key()) why = "it is for another device: " + schedule.target;
+    if (why.empty() && (schedule.inputs.size() != asked->input_count || schedule.outputs.size() != asked->output_count))
+      why = "it is of another part";
+    if (why.empty() && schedule.weights.size() != 0 && with->packed_at == nullptr) why = "its weights are missing";
+    if (!why.empty()) {
+      say(with->fault, "the compiled part is refused: " + why);
+      return vireo_status{VIREO_INVALID_MODEL};
+    }
+    std::shared_ptr<Device> opened;
+    vireo_status status = gpu.device(&opened, &why);
+    if (status == VIREO_OK) {
+      std::vector<Place> weights;
+      for (size_t i = 0; i < schedule.weights.size(); ++i)
+        weights.push_back(with->packed_at[i] == nullptr ? Place{} : place_at(*with->packed_at[i]));
+      const Place inner = with->scratch_at == nullptr ? Place{} : place_at(*with->scratch_at);
+      auto* const part = new (with->state) Part(std::move(opened));
+      status = part->load(std::move(schedule), std::move(weights), inner, &why);
+      if (status == VIREO_OK) {
+        *loaded = part;
+        return status;
+      }
+      part->~Part();
+    }
+    say(with->fault, why);
+    return status;
+  });
+}
+
+vireo_status bind(void* loaded, const vireo_place* const* inputs, const vireo_place* const* outputs) {
+  return guarded([&] {
+    auto& part = *static_cast<Part*>(loaded);
+    std::vector<Place> places;
+    for (size_t i = 0; i < part.schedule().inputs.size(); ++i) places.push_back(place_at(*inputs[i]));
+    for (size_t o = 0; o < part.schedule().outputs.size(); ++o) places.push_back(place_at(*outputs[o]));
+    return part.bind(places.data());
+  });
+}
+
+// Where values lie was said in bind.
+vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
+                    const vireo_submit* with) {
+  const vireo_status status = static_cast<Part*>(loaded)->submit();
+  if (status == VIREO_DEVICE_LOST) say(with->fault, "the device is lost");
+  if (status == VIREO_INVALID_ARGUMENT)
+    say(with->fault, "the part's values have no places in its buffers: bind comes first");
+  if (status == VIREO_OUT_OF_ARENA) say(with->fault, "the driver had no memory for the submit");
+  return status;
+}
+
+vireo_status wait(void* loaded, uint64_t timeout_ns) { return static_cast<Part*>(loaded)->wait(timeout_ns); }
+void cancel(void* loaded) { static_cast<Part*>(loaded)->cancel(); }
+void unload(void* loaded) { static_cast<Part*>(loaded)->~Part(); }
+vireo_status health(void* device) { return static_cast<Gpu*>(device)->health(); }
+vireo_status reset(void* device) { return static_cast<Gpu*>(device)->reset(); }
+vireo_status telemetry(void* device, vireo_telemetry* out) {
+  static_cast<Gpu*>(device)->telemetry(out);
+  return VIREO_OK;
+}
+
+void release(void* self) {
+  auto* const d = static_cast<Driver*>(self);
+  const vireo_host host = d->host;
+  d->gpus.clear();
+  d->~Driver();
+  host.release(host.context, d, sizeof(Driver), 64);
+}
+
+void fill(Driver* d) {
+  vireo_delegate& t = d->table;
+  t = {};
+  t.struct_size = sizeof(t);
+  t.abi = VIREO_DELEGATE_ABI;
+  t.name = "vulkan";
+  t.self = d;
+  t.enumerate = enumerate;
+  t.load = load;
+  t.bind = bind;
+  t.submit = submit;
+  t.wait = wait;
+  t.cancel = cancel;
+  t.unload = unload;
+  t.health = health;
+  t.reset = reset;
+  t.telemetry = telemetry;
+  t.release = release;
+  add_compiler(&t);
+  add_buffers(&t);
+}
+
+vireo_status start(Driver* d, const vireo_host& host) {
+  std::string why;
+  d->instance = Instance::open(nullptr, &why);
+  if (d->instance == nullptr) {
+    host.log(host.context, VIREO_LOG_ERROR, ("vulkan: " + why).c_str());
+    return VIREO_OK;
+  }
+  for (const Card& card : d->instance->cards())
+    d->gpus.push_back(std::make_unique<Gpu>(*d->instance, card, d->host, static_cast<uint32_t>(d->gpus.size())));
+  return VIREO_OK;
+}
+
+}  // namespace
+}  // namespace vireo::vulkan
+
+extern "C" vireo_status vireo_vulkan_open(uint32_t abi, const vireo_host* host, const vireo_delegate** out) {
+  using namespace vireo::vulkan;
+  if (host == nullptr || out == nullptr) return VIREO_INVALID_ARGUMENT;
+  *out = nullptr;
+  if (abi != VIREO_DELEGATE_ABI || !VIREO_HAS(host, release)) return VIREO_UNSUPPORTED;
+  void* const memory = host->allocate(host->context, sizeof(Driver), 64);
+  if (memory == nullptr) return VIREO_OUT_OF_ARENA;
+  auto* const d = new (memory) Driver();
+  d->host = *host;
+  fill(d);
+  if (const vireo_status status = guarded([&] { return start(d, *host); }); status != VIREO_OK) {
+    release(d);
+    return status;
+  }
+  *out = &d->table;
+  return VIREO_OK;
+}
