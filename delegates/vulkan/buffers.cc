@@ -8,8 +8,6 @@
 namespace vireo::vulkan {
 namespace {
 
-Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }
-
 // A buffer of the device that is there now, without memory.
 vireo_status make(Gpu& gpu, Buffer** out) {
   std::shared_ptr<Device> device;

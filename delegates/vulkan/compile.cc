@@ -12,8 +12,6 @@ namespace {
 
 constexpr uint32_t kAsItIs = 1;  // the layout of a constant that kernels read as the model has it
 
-Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }
-
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   return guarded([&] {
     const gpu::Target& target = gpu_of(device).card().target;
@@ -83,7 +81,10 @@ vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* 
     Gpu& gpu = gpu_of(device);
     gpu::Schedule schedule;
     const char* const why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
-    if (why[0] != 0) return vireo_status{VIREO_INVALID_MODEL};
+    if (why[0] != 0) {
+      host->log(host->context, VIREO_LOG_ERROR, (std::string("vulkan: the compiled part is refused: ") + why).c_str());
+      return vireo_status{VIREO_INVALID_MODEL};
+    }
     auto weights = std::make_shared<Gpu::Weights>();
     if (const vireo_status status = list_weights(*host, graph, *part, schedule, weights.get()); status != VIREO_OK)
       return status;

@@ -61,6 +61,9 @@ class Gpu {
   uint64_t submits_ = 0;  // of devices before this one
 };
 
+// What enumerate handed out.
+inline Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }
+
 }  // namespace vireo::vulkan
 
 #endif  // VIREO_DELEGATES_VULKAN_GPU_H_

@@ -45,7 +45,7 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
 vireo_status load(void* device, const vireo_host*, const vireo_graph*, const vireo_part* asked,
                   const vireo_load_request* with, void** loaded) {
   return guarded([&] {
-    Gpu& gpu = *static_cast<Gpu*>(device);
+    Gpu& gpu = gpu_of(device);
     gpu::Schedule schedule;
     std::string why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
     if (why.empty() && schedule.target != gpu.key()) why = "it is for another device: " + schedule.target;
@@ -100,10 +100,10 @@ vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_te
 vireo_status wait(void* loaded, uint64_t timeout_ns) { return static_cast<Part*>(loaded)->wait(timeout_ns); }
 void cancel(void* loaded) { static_cast<Part*>(loaded)->cancel(); }
 void unload(void* loaded) { static_cast<Part*>(loaded)->~Part(); }
-vireo_status health(void* device) { return static_cast<Gpu*>(device)->health(); }
-vireo_status reset(void* device) { return static_cast<Gpu*>(device)->reset(); }
+vireo_status health(void* device) { return gpu_of(device).health(); }
+vireo_status reset(void* device) { return gpu_of(device).reset(); }
 vireo_status telemetry(void* device, vireo_telemetry* out) {
-  static_cast<Gpu*>(device)->telemetry(out);
+  gpu_of(device).telemetry(out);
   return VIREO_OK;
 }
 
