@@ -63,6 +63,7 @@ vireo_host test_host() {
 TestClaim::TestClaim(const vireo_claim& claim)
     : kernel(claim.kernel == nullptr ? "" : claim.kernel),
       reason(claim.reason == nullptr ? "" : claim.reason),
+      joins((claim.flags & VIREO_CLAIM_JOINS) != 0),
       copy_((claim.state_bytes + sizeof(Piece) - 1) / sizeof(Piece)),
       pointer_(claim.state) {
   if (claim.state_bytes != 0) std::memcpy(copy_.data(), claim.state, claim.state_bytes);

@@ -59,6 +59,7 @@ class TestClaim {
   explicit TestClaim(const vireo_claim& claim);
 
   std::string kernel, reason;
+  bool joins = false;  // VIREO_CLAIM_JOINS
   // For vireo_part.claimed.
   const void* state() const { return copy_.empty() ? pointer_ : copy_.data(); }
   // As after load has returned: nobody may look there any more.

@@ -35,8 +35,8 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  // Makes pipelines. `weights` has the place of each of the schedule's, `inner` that of the inner values (no buffer where
-  // it has none). On an error *why says what failed.
+  // Makes pipelines. `weights` has the place of each of the schedule's, `inner` that of the inner values (no buffer
+  // where it has none). On an error *why says what failed.
   vireo_status load(gpu::Schedule schedule, std::vector<Place> weights, const Place& inner, std::string* why);
   // Inputs, then outputs, as many as the schedule has. Nothing is under way.
   vireo_status bind(const Place* places);

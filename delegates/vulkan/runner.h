@@ -33,11 +33,12 @@ class Runner {
   const std::shared_ptr<Device>& device() const { return device_; }
 
   using Bytes = std::vector<uint8_t>;
-  // Runs a schedule once. `inputs` has the bytes of each input, `constants` those of each weight; *outputs gets those of
-  // each output, where bytes that nobody wrote are 0xA5. "" or what failed.
+  // Runs a schedule once. `inputs` has the bytes of each input, `constants` those of each weight; *outputs gets those
+  // of each output, where bytes that nobody wrote are 0xA5. "" or what failed.
   std::string run(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, const std::vector<Bytes>& constants,
                   std::vector<Bytes>* outputs);
-  // Runs a kernel once: binding i is (*bindings)[i], and those that it writes (Kernel::writes) have its bytes afterwards.
+  // Runs a kernel once: binding i is (*bindings)[i], and those that it writes (Kernel::writes) have its bytes
+  // afterwards.
   std::string run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups, const std::vector<uint32_t>& push,
                   std::vector<Bytes>* bindings);
 

@@ -1,7 +1,7 @@
 // A Vulkan that fails on demand: what no driver does when a test asks for it.
 //
-// It is a loader, a driver and a card in one shared library, made of the host's memory. Its card knows one kernel: every
-// dispatch does what testing.h's add_kernel() says, whatever code the pipeline was made of.
+// It is a loader, a driver and a card in one shared library, made of the host's memory. Its card knows one kernel:
+// every dispatch does what testing.h's add_kernel() says, whatever code the pipeline was made of.
 #ifndef VIREO_DELEGATES_VULKAN_FAKE_CONTROL_H_
 #define VIREO_DELEGATES_VULKAN_FAKE_CONTROL_H_
 
