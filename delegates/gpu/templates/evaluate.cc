@@ -52,6 +52,8 @@ std::string refuse(const Expression& e, size_t axes, const Target& target) {
     const int here = static_cast<int>(e.inputs.size() + i);
     if (e.steps[i].a >= here || e.steps[i].b >= here || e.steps[i].c >= here) return "a step takes a later value";
     operand_types(e, e.steps[i], types);
+    if (e.steps[i].function == Function::kPlace && (e.steps[i].bits >= axes || e.steps[i].type != DType::kI32))
+      return "a place on an axis that is not there, or not an int32";
     const std::string why = refuse(e.steps[i], types, target);
     if (!why.empty()) return why;
   }
@@ -71,6 +73,13 @@ std::string describe(const Expression& e) {
     ++named;
   }
   return out;
+}
+
+bool sees_places(const Expression& e) {
+  for (const Step& step : e.steps) {
+    if (step.function == Function::kPlace) return true;
+  }
+  return false;
 }
 
 uint32_t bound_inputs(const Expression& e) {
@@ -151,6 +160,10 @@ std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vec
     values.push_back(e_.inputs[i].given ? given[i] : read(i, place, values));
   }
   for (const Step& step : e_.steps) {
+    if (step.function == Function::kPlace) {
+      values.push_back(b_.bitcast(place[step.bits], Type::kI32));
+      continue;
+    }
     DType types[3];
     operand_types(e_, step, types);
     const int operands[3] = {step.a, step.b, step.c};

@@ -17,6 +17,8 @@ std::string refuse(const Expression& expression, size_t axes, const Target& targ
 // What it does, for a kernel's name: "add_relu".
 std::string describe(const Expression& expression);
 
+// Whether a step asks for a coordinate: the space then keeps its axes.
+bool sees_places(const Expression& expression);
 uint32_t bound_inputs(const Expression& expression);  // those that have a buffer
 
 class Evaluator {

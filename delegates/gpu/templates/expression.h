@@ -44,6 +44,7 @@ struct Input {
 // The functions of sdk/ops by the same names and with the same results. The operands' type is that of operand a.
 enum class Function : uint8_t {
   kConstant,  // bits
+  kPlace,     // the coordinate on axis `bits` of the space, an int32
   kCast,      // to the step's type; also Identity
   kBitcast,
   kAbs,

@@ -22,6 +22,7 @@ struct Row {
 };
 constexpr Row kFunctions[] = {
     {Function::kConstant, "constant", 0, kAny},
+    {Function::kPlace, "place", 0, kAny},
     {Function::kCast, "cast", 1, kAny},
     {Function::kBitcast, "bitcast", 1, kNumbers},
     {Function::kAbs, "abs", 1, kNumbers},
@@ -104,7 +105,9 @@ bool makes_bool(Function f) {
       return false;
   }
 }
-bool has_free_result(Function f) { return f == Function::kCast || f == Function::kBitcast || f == Function::kConstant; }
+bool has_free_result(Function f) {
+  return f == Function::kCast || f == Function::kBitcast || f == Function::kConstant || f == Function::kPlace;
+}
 // Operands need not be of one type.
 bool has_free_operands(Function f) {
   return f == Function::kShiftLeft || f == Function::kShiftRight || f == Function::kWhere;

@@ -51,7 +51,9 @@ class Rows {
     fit_views();
     std::vector<size_t> parts = {problem_.shape.size() - static_cast<size_t>(problem_.row_axes),
                                  static_cast<size_t>(problem_.row_axes)};
-    collapse(&problem_.shape, {&problem_.prologue, &problem_.epilogue}, &parts);
+    bool places = false;
+    for (const Statistic& s : problem_.statistics) places = places || sees_places(s.map);
+    if (!places) collapse(&problem_.shape, {&problem_.prologue, &problem_.epilogue}, &parts);
     outer_.assign(problem_.shape.begin(), problem_.shape.begin() + static_cast<std::ptrdiff_t>(parts[0]));
     inner_.assign(problem_.shape.begin() + static_cast<std::ptrdiff_t>(parts[0]), problem_.shape.end());
     const int64_t rows_of_group = tiling_.lanes / tiling_.lanes_of_row;
@@ -172,10 +174,10 @@ class Rows {
     const Type type = lane_type(s.map.type_of(s.map.outputs[0].value), target_);
     const Value start = neutral(b_, s.combine, type);
     const Variable sum = b_.variable(start);
-    for_elements([&](const std::vector<Value>&, Value v, Value inside) {
+    for_elements([&](const std::vector<Value>& place, Value v, Value inside) {
       std::vector<Value> given = {v};
       given.insert(given.end(), before.begin(), before.end());
-      const Value one = b_.select(inside, map.output(map.at({}, given), 0), start);
+      const Value one = b_.select(inside, map.output(map.at(place, given), 0), start);
       sum.set(combined(b_, s.combine, sum.get(), one));
     });
     return over_lanes(s, sum.get());

@@ -50,6 +50,9 @@ int64_t count_of(const Extents& shape) {
 }
 
 void collapse(Extents* shape, const std::vector<Expression*>& expressions, std::vector<size_t>* parts) {
+  for (const Expression* e : expressions) {
+    if (sees_places(*e)) return;
+  }
   size_t end = shape->size();
   for (size_t part = parts->size(); part-- > 0;) {
     const size_t begin = end - (*parts)[part];

@@ -13,6 +13,7 @@ int64_t count_of(const Extents& shape);
 
 // Drops axes of one place and joins neighbours that every view runs through as one. `parts`: how many axes belong
 // together; none is joined with one of another part. Parts that are left without an axis are one place.
+// Nothing changes where an expression sees places.
 void collapse(Extents* shape, const std::vector<Expression*>& expressions, std::vector<size_t>* parts);
 
 // A problem that computes nothing, as moves of bits: floats become integers of their width, elements of 8 bytes and
