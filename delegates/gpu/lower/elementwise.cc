@@ -129,7 +129,7 @@ void set_attributes(const Node& n, Step* step) {
 bool may_divide_by_zero(const Lowering& l) {
   if (l.node().op != VIREO_OP_DIV && l.node().op != VIREO_OP_MOD) return false;
   if (!dtype_is_integer(l.in(0).dtype)) return false;
-  const Tensor& divisor = l.in(1);
+  const Datum& divisor = l.in(1);
   if (divisor.constant == nullptr) return true;
   const auto size = static_cast<size_t>(dtype_bits(divisor.dtype) / 8);
   for (size_t at = 0; at < divisor.bytes(); at += size) {
@@ -191,7 +191,7 @@ std::string batch_normalization(Lowering& l) {
   const auto& a = l.node().attrs<attrs::BatchNormalization>();
   if (a.training_mode()) return "BatchNormalization in training mode";
   if (l.in(0).dtype == DType::kF64) return "BatchNormalization of float64";
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   for (size_t i = 1; i < 5; ++i) {
     if (l.in(i).rank() != 1) return "BatchNormalization with more than one parameter a channel";
     if (l.in(i).dtype != DType::kF32) return "BatchNormalization whose parameters are not float32";

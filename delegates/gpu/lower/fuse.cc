@@ -152,6 +152,18 @@ class Fuser {
     return true;
   }
 
+  // A place on an axis is the same place only where the axes are the same.
+  static bool places_stay(const Expression& from, const Mapping& mapping, const Extents& shape) {
+    for (const Step& s : from.steps) {
+      if (s.function != Function::kPlace) continue;
+      if (mapping.axis.size() != shape.size()) return false;
+      for (size_t a = 0; a < shape.size(); ++a) {
+        if (shape[a] != 1 && (mapping.axis[a] != static_cast<int>(a) || mapping.step[a] != 1)) return false;
+      }
+    }
+    return true;
+  }
+
   // Makes chain `k` the end of the work that makes `memory`.
   bool join(size_t k, int memory) {
     if (l_.memories[static_cast<size_t>(memory)].where == Where::kInput) return false;
@@ -176,6 +188,7 @@ class Fuser {
       mapped_once = true;
       if (!same_elements(mapped(from.inputs[i].view, mapping), made, space)) return false;
     }
+    if (!places_stay(from, mapping, chain.shape)) return false;
     const bool keeps = l_.memories[static_cast<size_t>(memory)].where == Where::kOutput || read_elsewhere(memory, k);
     const size_t bindings = first.operands.size() + first.reads.size() + first.writes.size() + works_[k].reads.size() +
                             works_[k].writes.size();

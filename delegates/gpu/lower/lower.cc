@@ -86,7 +86,7 @@ void list_weights(const Lowering& l, const Network& network, Places* places, Sch
   for (const int m : used) {
     const Memory& memory = l.memories[static_cast<size_t>(m)];
     if (memory.where != Where::kWeights) continue;
-    const Tensor& v = network.values[static_cast<size_t>(memory.value)];
+    const Datum& v = network.values[static_cast<size_t>(memory.value)];
     places->indices[static_cast<size_t>(m)] = static_cast<uint32_t>(out->weights.size());
     out->weights.push_back({memory.bytes, v.body, v.number});
   }

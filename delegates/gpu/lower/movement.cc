@@ -76,7 +76,7 @@ std::string slice(Lowering& l) {
   if (!l.integers(1, &starts) || !l.integers(2, &ends) || (l.has(3) && !l.integers(3, &axes)) ||
       (l.has(4) && !l.integers(4, &steps)))
     return "its places are not constant";
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   Laid at = l.laid(l.node().inputs[0]);
   for (size_t k = 0; k < starts.size(); ++k) {
     const size_t axis = l.has(3) ? axis_of(axes[k], x.rank()) : k;
@@ -108,7 +108,7 @@ std::string expand(Lowering& l) {
 }
 
 std::string tile(Lowering& l) {
-  const Tensor &x = l.in(0), &y = l.out(0);
+  const Datum &x = l.in(0), &y = l.out(0);
   const Laid at = l.laid(l.node().inputs[0]);
   Laid to = l.make(l.node().outputs[0]);
   Extents shape, from_strides, to_strides;
@@ -147,7 +147,7 @@ std::string pad(Lowering& l) {
   Extents pads, axes;
   if (!l.integers(1, &pads) || (l.has(3) && !l.integers(3, &axes))) return "its pads are not constant";
   if (l.has(2) && !l.constant(2)) return "its value is not constant";
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   const Laid at = l.laid(l.node().inputs[0]);
   ChainProblem p;
   p.shape = l.out(0).dims;
@@ -168,7 +168,7 @@ std::string pad(Lowering& l) {
 
 std::string gather(Lowering& l) {
   Extents indices;
-  const Tensor &x = l.in(0), &index = l.in(1);
+  const Datum &x = l.in(0), &index = l.in(1);
   const size_t axis = axis_of(l.node().attrs<attrs::Gather>().axis(), x.rank());
   if (!l.integers(1, &indices)) return "indices of a run, of which only a CPU reports one that is outside";
   for (const int64_t i : indices) {
@@ -216,7 +216,7 @@ std::string gather(Lowering& l) {
 
 // Blocks of pixels to channels or back: the same elements under six dimensions.
 std::string shuffle(Lowering& l, int64_t block, bool crd, bool to_space) {
-  const Tensor& wide = to_space ? l.in(0) : l.out(0);  // the side with more channels
+  const Datum& wide = to_space ? l.in(0) : l.out(0);  // the side with more channels
   const int64_t n = wide.dims[0], depth = wide.dims[1] / (block * block), h = wide.dims[2], w = wide.dims[3];
   const Extents narrow{n, depth, h, block, w, block};
   // Of the dimensions n, depth, h, row of the block, w, column of the block.

@@ -2,7 +2,7 @@
 
 namespace vireo::gpu {
 
-int64_t Tensor::count() const {
+int64_t Datum::count() const {
   int64_t n = 1;
   for (const int64_t d : dims) {
     if (d < 0 || (d > 0 && n > INT32_MAX / d)) return -1;
@@ -11,14 +11,14 @@ int64_t Tensor::count() const {
   return n;
 }
 
-uint64_t Tensor::bytes() const { return static_cast<uint64_t>(dtype_bytes(dtype, count())); }
+uint64_t Datum::bytes() const { return static_cast<uint64_t>(dtype_bytes(dtype, count())); }
 
 int Network::value(const GraphReader& graph, int32_t shown, int32_t body, std::map<int32_t, int>* numbers) {
   if (shown < 0) return -1;
   const auto [at, fresh] = numbers->try_emplace(shown, static_cast<int>(values.size()));
   if (!fresh) return at->second;
   vireo_graph_value v;
-  Tensor out;
+  Datum out;
   out.number = shown;
   out.body = body;
   if (graph.read_value(shown, &v) && v.is_static != 0 && v.rank >= 0 && v.rank <= VIREO_MAX_RANK) {

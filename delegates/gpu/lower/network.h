@@ -16,7 +16,7 @@
 namespace vireo::gpu {
 
 // A value of the graph or of a composite's body, at its fixed shape.
-struct Tensor {
+struct Datum {
   DType dtype = DType::kNone;  // kNone: the shape changes from run to run, or the host does not show it
   Extents dims;
   const uint8_t* constant = nullptr;
@@ -33,7 +33,7 @@ struct Tensor {
 struct Node {
   uint16_t op = 0;
   const uint8_t* attributes = nullptr;
-  std::vector<int> inputs, outputs;  // indices of Tensor; -1 absent
+  std::vector<int> inputs, outputs;  // indices of Datum; -1 absent
   const char* name = "";             // the host's, as long as the model
   uint32_t source = 0;               // of the part, counted from 0
 
@@ -46,7 +46,7 @@ struct Node {
 };
 
 struct Network {
-  std::vector<Tensor> values;
+  std::vector<Datum> values;
   std::vector<Node> nodes;
   std::map<int32_t, int> number;  // of the graph's values: their index
 

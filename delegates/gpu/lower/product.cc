@@ -24,7 +24,7 @@ struct Operand {
   Extents batch, steps;  // the dimensions before
 };
 
-Operand operand_of(const Tensor& v, const Laid& at, bool row) {
+Operand operand_of(const Datum& v, const Laid& at, bool row) {
   Operand o;
   o.view.dtype = v.dtype;
   o.view.offset = at.offset;
@@ -70,7 +70,7 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
 std::string set_matrices(Lowering& l, ProductProblem* p, View* view, Laid* to) {
   Operand a = operand_of(l.in(0), l.laid(l.node().inputs[0]), true);
   Operand c = operand_of(l.in(1), l.laid(l.node().inputs[1]), false);
-  const Tensor& y = l.out(0);
+  const Datum& y = l.out(0);
   *to = l.make(l.node().outputs[0]);
   p->m = a.rows;
   p->k = a.columns;

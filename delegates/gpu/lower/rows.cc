@@ -2,9 +2,12 @@
 #include <functional>
 
 #include "delegates/gpu/lower/work.h"
+#include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/group_normalization/group_normalization_generated.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
+#include "sdk/ops/lp_normalization/lp_normalization_generated.h"
+#include "sdk/ops/mean_variance_normalization/mean_variance_normalization_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/shared/window.h"
 #include "sdk/ops/softmax/softmax_generated.h"
@@ -68,21 +71,23 @@ class RowsBuilder {
   // The number of the statistic in `epilogue`'s builder, where v is 0. map: the value that is combined, of v and those
   // before it.
   using Map = std::function<int(ExpressionBuilder& b)>;
-  void statistic(Combine combine, const Map& map) {
+  void statistic(Combine combine, const Map& map) { statistic(combine, map, type_); }
+  void statistic(Combine combine, const Map& map, DType type) {
     Statistic s;
     s.combine = combine;
     ExpressionBuilder b(&s.map);
     b.given(type_);
-    for (size_t i = 0; i < problem_.statistics.size(); ++i) b.given(type_);
+    for (const DType t : types_) b.given(t);
     b.output(map(b), {});
     problem_.statistics.push_back(std::move(s));
+    types_.push_back(type);
   }
   // Takes elements over the space to y, which has the axes `outer` and `row` again.
   ExpressionBuilder epilogue(bool per_row) {
     problem_.per_row = per_row;
     ExpressionBuilder b(&problem_.epilogue);
     if (!per_row) b.given(type_);
-    for (size_t i = 0; i < problem_.statistics.size(); ++i) b.given(type_);
+    for (const DType t : types_) b.given(t);
     return b;
   }
   // A view over the space (of the rows, where the epilogue is one a row).
@@ -99,6 +104,8 @@ class RowsBuilder {
     }
     return view;
   }
+  // The row's only axis, for an element's place in its row.
+  uint32_t row_axis() const { return static_cast<uint32_t>(problem_.shape.size()) - 1; }
   void read(int memory) { reads_.push_back(memory); }
   std::string push(const std::vector<int>& writes) {
     if (problem_.shape.size() > static_cast<size_t>(kMostAxes)) return "more than 8 dimensions with its groups";
@@ -112,6 +119,7 @@ class RowsBuilder {
   Lowering& l_;
   DType type_;
   RowsProblem problem_;
+  std::vector<DType> types_;  // of the statistics
   std::vector<int> reads_;
 };
 
@@ -121,10 +129,21 @@ void part_axes(const Extents& dims, const Extents& strides, uint32_t mask, std::
   for (size_t i = 0; i < dims.size(); ++i) ((mask >> i & 1) != 0 ? reduced : kept)->push_back({dims[i], strides[i]});
 }
 
+// The same extents, one behind the other in memory.
+std::vector<Axis> dense_axes(const std::vector<Axis>& axes) {
+  std::vector<Axis> dense = axes;
+  int64_t step = 1;
+  for (size_t i = dense.size(); i-- > 0;) {
+    dense[i].step = step;
+    step *= dense[i].extent;
+  }
+  return dense;
+}
+
 uint32_t axis_bit(int64_t axis, int rank) { return 1u << (axis < 0 ? axis + rank : axis); }
 
 std::string softmax(Lowering& l, bool logarithm) {
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   if (!is_real(x.dtype)) return std::string("Softmax of ") + dtype_name(x.dtype);
   if (x.rank() == 0) return "Softmax of a number";
   const uint32_t mask = axis_bit(l.node().attrs<attrs::Softmax>().axis(), x.rank());
@@ -143,6 +162,62 @@ std::string softmax(Lowering& l, bool logarithm) {
                 : b.function(Function::kDiv, kReal, b.function(Function::kExp, kReal, y), 2);
   if (x.dtype != kReal) y = b.function(Function::kCast, x.dtype, y);
   b.output(y, RowsBuilder::over(to.offset, outer_y, &row_y));
+  return rows.push({to.memory});
+}
+
+// Whether v is the extreme of its row; a NaN is one.
+int is_extreme(ExpressionBuilder& b, DType t, int extreme) {
+  const int equal = b.function(Function::kEqual, DType::kBool, 0, extreme);
+  if (t != kReal) return equal;
+  const int nan = b.function(Function::kIsNaN, DType::kBool, 0);
+  const int both = b.function(Function::kAnd, DType::kBool, nan, b.function(Function::kIsNaN, DType::kBool, extreme));
+  return b.function(Function::kOr, DType::kBool, equal, both);
+}
+
+// The extreme of a row, and the place of the first that is it, or of the last.
+void find_extreme(RowsBuilder* rows, Combine combine, bool last) {
+  rows->statistic(combine, [](ExpressionBuilder&) { return 0; });
+  rows->statistic(
+      last ? Combine::kMax : Combine::kMin,
+      [rows, last](ExpressionBuilder& b) {
+        const int elsewhere = b.constant(kSum, last ? UINT32_MAX : static_cast<uint32_t>(INT32_MAX));
+        return b.function(Function::kWhere, kSum, is_extreme(b, rows->type(), 1), b.place(rows->row_axis()), elsewhere);
+      },
+      kSum);
+}
+
+std::string hardmax(Lowering& l) {
+  const Datum& x = l.in(0);
+  if (!is_real(x.dtype)) return std::string("Hardmax of ") + dtype_name(x.dtype);
+  if (x.rank() == 0) return "Hardmax of a number";
+  const uint32_t mask = axis_bit(l.node().attrs<attrs::Softmax>().axis(), x.rank());
+  const Laid from = l.laid(l.node().inputs[0]);
+  const Laid to = l.make(l.node().outputs[0]);
+  std::vector<Axis> outer, row, outer_y, row_y;
+  part_axes(x.dims, from.strides, mask, &outer, &row);
+  part_axes(x.dims, to.strides, mask, &outer_y, &row_y);
+  RowsBuilder rows(l, from, x.dtype, outer, row);
+  find_extreme(&rows, Combine::kMax, false);
+  ExpressionBuilder b = rows.epilogue(false);
+  const int first = b.function(Function::kEqual, DType::kBool, b.place(rows.row_axis()), 2);
+  b.output(b.function(Function::kCast, x.dtype, first), RowsBuilder::over(to.offset, outer_y, &row_y));
+  return rows.push({to.memory});
+}
+
+std::string arg(Lowering& l) {
+  const Datum& x = l.in(0);
+  if (x.dtype == DType::kF64) return "a place in float64";
+  if (x.rank() == 0) return "a place in a number";
+  const auto& a = l.node().attrs<attrs::Arg>();
+  const uint32_t mask = axis_bit(a.axis(), x.rank());
+  const Laid from = l.laid(l.node().inputs[0]);
+  const Laid to = l.make(l.node().outputs[0]);
+  std::vector<Axis> kept, reduced;
+  part_axes(x.dims, from.strides, mask, &kept, &reduced);
+  RowsBuilder rows(l, from, x.dtype, kept, reduced);
+  find_extreme(&rows, l.node().op == VIREO_OP_ARG_MAX ? Combine::kMax : Combine::kMin, a.select_last_index());
+  ExpressionBuilder b = rows.epilogue(true);
+  b.output(b.function(Function::kCast, DType::kI64, 1), RowsBuilder::over(to.offset, dense_axes(kept), nullptr));
   return rows.push({to.memory});
 }
 
@@ -221,18 +296,13 @@ std::string reduce(Lowering& l, const Reduction& r, const Laid& from, DType dtyp
   if (r.logarithm) y = b.function(Function::kLog, t, y);
   if (r.of_exponentials) y = b.function(Function::kAdd, t, y, shift(b, 0));
   if (dtype != t) y = b.function(Function::kCast, dtype, y);
-  Extents extents;
-  for (const Axis& a : kept) extents.push_back(a.extent);
-  const Extents strides = dense_strides(extents);
-  std::vector<Axis> kept_y;
-  for (size_t i = 0; i < extents.size(); ++i) kept_y.push_back({extents[i], strides[i]});
-  b.output(y, RowsBuilder::over(to.offset, kept_y, nullptr));
+  b.output(y, RowsBuilder::over(to.offset, dense_axes(kept), nullptr));
   return rows.push({to.memory});
 }
 
 std::string reduce(Lowering& l) {
   const Node& n = l.node();
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   Reduction r;
   if (std::string why = reduction_of(n, x.dtype, &r); !why.empty()) return why;
   Extents axes;
@@ -249,7 +319,7 @@ std::string reduce(Lowering& l) {
 }
 
 std::string global_pool(Lowering& l) {
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   Reduction r;
   r.mean = l.node().op == VIREO_OP_GLOBAL_AVERAGE_POOL;
   if (!r.mean) r.combine = Combine::kMax;
@@ -274,6 +344,7 @@ struct Normalisation {
   Parameter scale, bias, y;
   bool centre = true;
   float epsilon = 0;
+  bool outside = false;  // epsilon is added to the deviation, not to the variance
 };
 
 // Mean (0 without `centre`) and 1 / sqrt(variance + epsilon), of the statistics that begin at `first`.
@@ -284,9 +355,10 @@ Moments moments_of(ExpressionBuilder& b, const Normalisation& n, float count, in
   const int of = b.constant_f32(count);
   const int mean = n.centre ? b.function(Function::kDiv, kReal, first, of) : -1;
   const int variance = b.function(Function::kDiv, kReal, n.centre ? first + 1 : first, of);
-  const int root =
-      b.function(Function::kSqrt, kReal, b.function(Function::kAdd, kReal, variance, b.constant_f32(n.epsilon)));
-  return {mean, b.function(Function::kDiv, kReal, b.constant_f32(1), root)};
+  const auto add = [&](int value) { return b.function(Function::kAdd, kReal, value, b.constant_f32(n.epsilon)); };
+  const int deviation =
+      n.outside ? add(b.function(Function::kSqrt, kReal, variance)) : b.function(Function::kSqrt, kReal, add(variance));
+  return {mean, b.function(Function::kDiv, kReal, b.constant_f32(1), deviation)};
 }
 
 RowsBuilder statistics_of(Lowering& l, const Normalisation& n, const Laid& from, float count) {
@@ -336,18 +408,13 @@ std::string moment(Lowering& l, const Normalisation& n, const Laid& from, size_t
   const DType dtype = l.out(output).dtype;
   if (dtype != kReal) y = b.function(Function::kCast, dtype, y);
   const Laid to = l.make(l.node().outputs[output]);
-  Extents extents;
-  for (const Axis& a : n.outer) extents.push_back(a.extent);
-  const Extents strides = dense_strides(extents);
-  std::vector<Axis> outer;
-  for (size_t i = 0; i < extents.size(); ++i) outer.push_back({extents[i], strides[i]});
-  b.output(y, RowsBuilder::over(to.offset, outer, nullptr));
+  b.output(y, RowsBuilder::over(to.offset, dense_axes(n.outer), nullptr));
   return rows.push({to.memory});
 }
 
 std::string layer_normalization(Lowering& l) {
   const Node& node = l.node();
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   if (!is_real(x.dtype)) return std::string("a normalisation of ") + dtype_name(x.dtype);
   Normalisation n;
   n.centre = node.op == VIREO_OP_LAYER_NORMALIZATION;
@@ -389,7 +456,7 @@ std::string layer_normalization(Lowering& l) {
 
 std::string group_normalization(Lowering& l) {
   const Node& node = l.node();
-  const Tensor& x = l.in(0);
+  const Datum& x = l.in(0);
   if (!is_real(x.dtype)) return std::string("a normalisation of ") + dtype_name(x.dtype);
   const auto& a = node.attrs<attrs::GroupNormalization>();
   Normalisation n;
@@ -431,6 +498,48 @@ std::string group_normalization(Lowering& l) {
   return normalise(l, n, from);
 }
 
+std::string mean_variance_normalization(Lowering& l) {
+  const Datum& x = l.in(0);
+  if (!is_real(x.dtype)) return std::string("a normalisation of ") + dtype_name(x.dtype);
+  const auto* const axes = l.node().attrs<attrs::MeanVarianceNormalization>().axes();
+  uint32_t mask = 0;
+  for (uint32_t i = 0; axes != nullptr && i < axes->size(); ++i) mask |= axis_bit(axes->Get(i), x.rank());
+  Normalisation n;
+  n.epsilon = 1e-9f;
+  n.outside = true;
+  const Laid from = l.laid(l.node().inputs[0]);
+  part_axes(x.dims, from.strides, mask, &n.outer, &n.row);
+  n.y.at = l.make(l.node().outputs[0]);
+  n.y.dtype = x.dtype;
+  part_axes(x.dims, n.y.at.strides, mask, &n.y.outer, &n.y.row);
+  return normalise(l, n, from);
+}
+
+std::string lp_normalization(Lowering& l) {
+  const Datum& x = l.in(0);
+  if (!is_real(x.dtype)) return std::string("a normalisation of ") + dtype_name(x.dtype);
+  const auto& a = l.node().attrs<attrs::LpNormalization>();
+  const bool squares = a.p() == 2;
+  const uint32_t mask = axis_bit(a.axis(), x.rank());
+  const Laid from = l.laid(l.node().inputs[0]);
+  const Laid to = l.make(l.node().outputs[0]);
+  std::vector<Axis> outer, row, outer_y, row_y;
+  part_axes(x.dims, from.strides, mask, &outer, &row);
+  part_axes(x.dims, to.strides, mask, &outer_y, &row_y);
+  RowsBuilder rows(l, from, x.dtype, outer, row);
+  rows.statistic(Combine::kSum, [squares](ExpressionBuilder& b) {
+    return squares ? b.function(Function::kMul, kReal, 0, 0) : b.function(Function::kAbs, kReal, 0);
+  });
+  ExpressionBuilder b = rows.epilogue(false);
+  const int zero = b.constant_f32(0);
+  const int norm = squares ? b.function(Function::kSqrt, kReal, 1) : 1;
+  const int nothing = b.function(Function::kEqual, DType::kBool, norm, zero);
+  int y = b.function(Function::kWhere, kReal, nothing, zero, b.function(Function::kDiv, kReal, 0, norm));
+  if (x.dtype != kReal) y = b.function(Function::kCast, x.dtype, y);
+  b.output(y, RowsBuilder::over(to.offset, outer_y, &row_y));
+  return rows.push({to.memory});
+}
+
 }  // namespace
 
 std::string lower_rows(Lowering& l) {
@@ -440,6 +549,15 @@ std::string lower_rows(Lowering& l) {
       return softmax(l, false);
     case VIREO_OP_LOG_SOFTMAX:
       return softmax(l, true);
+    case VIREO_OP_HARDMAX:
+      return hardmax(l);
+    case VIREO_OP_ARG_MAX:
+    case VIREO_OP_ARG_MIN:
+      return arg(l);
+    case VIREO_OP_MEAN_VARIANCE_NORMALIZATION:
+      return mean_variance_normalization(l);
+    case VIREO_OP_LP_NORMALIZATION:
+      return lp_normalization(l);
     case VIREO_OP_LAYER_NORMALIZATION:
     case VIREO_OP_RMSNORMALIZATION:
       return layer_normalization(l);

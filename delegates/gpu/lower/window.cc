@@ -11,7 +11,7 @@
 namespace vireo::gpu {
 namespace {
 
-Shape shape_of(const Tensor& v) {
+Shape shape_of(const Datum& v) {
   Shape s;
   s.rank = v.rank();
   for (int i = 0; i < s.rank; ++i) s[i] = v.dims[static_cast<size_t>(i)];
@@ -91,7 +91,7 @@ void set_types(const Lowering& l, const Convolution& c, P* p) {
 }
 
 std::string convolve(Lowering& l, Convolution c) {
-  const Tensor &x = l.in(0), &w = l.in(1), &y = l.out(0);
+  const Datum &x = l.in(0), &w = l.in(1), &y = l.out(0);
   const int spatial = c.sliding.spatial;
   if (spatial < 1 || spatial > kMaxSpatial) return "a convolution of more than three spatial dimensions";
   for (int i = 0; i < spatial; ++i) c.sliding.kernel[i] = w.dims[static_cast<size_t>(i) + 2];
@@ -175,7 +175,7 @@ std::string int_conv(Lowering& l) {
 std::string pool(Lowering& l) {
   const Node& n = l.node();
   const auto& a = n.attrs<attrs::Pool>();
-  const Tensor &x = l.in(0), &y = l.out(0);
+  const Datum &x = l.in(0), &y = l.out(0);
   if (n.output(1) >= 0) return "MaxPool that also gives indices";
   const bool average = n.op == VIREO_OP_AVERAGE_POOL;
   if (!is_real(x.dtype) && (average || (x.dtype != DType::kI8 && x.dtype != DType::kU8)))

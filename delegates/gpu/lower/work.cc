@@ -71,6 +71,12 @@ int ExpressionBuilder::constant(DType type, uint64_t bits) {
   return value;
 }
 
+int ExpressionBuilder::place(uint32_t axis) {
+  const int value = function(Function::kPlace, DType::kI32, -1);
+  last().bits = axis;
+  return value;
+}
+
 int ExpressionBuilder::constant_f32(float value) { return constant(DType::kF32, bits_of(value)); }
 
 int ExpressionBuilder::code(int v, const Codes& codes) {
@@ -175,7 +181,7 @@ Laid Lowering::make(int v) {
 
 Laid Lowering::dense(int v) {
   Laid at = laid(v);
-  const Tensor& x = value(v);
+  const Datum& x = value(v);
   const Extents wanted = dense_strides(x.dims);
   bool same = at.offset == 0;
   for (size_t i = 0; i < wanted.size(); ++i) same = same && (x.dims[i] == 1 || at.strides[i] == wanted[i]);
@@ -207,7 +213,7 @@ void Lowering::copy(const Extents& shape, DType dtype, const Laid& from, const L
 bool Lowering::integers(size_t i, Extents* to) const {
   to->clear();
   if (!constant(i)) return false;
-  const Tensor& v = in(i);
+  const Datum& v = in(i);
   const int64_t count = v.count();
   if (v.constant_bytes < v.bytes()) return false;
   for (int64_t k = 0; k < count; ++k) {
@@ -299,7 +305,7 @@ bool is_stored(DType t) {
   }
 }
 
-std::string check_value(const Tensor& v, const Target& target) {
+std::string check_value(const Datum& v, const Target& target) {
   if (v.dtype == DType::kNone) return kShapesChange;
   if (!is_stored(v.dtype)) return std::string("no kernel for ") + dtype_name(v.dtype);
   if (v.rank() > kMostAxes) return "more than 8 dimensions";
@@ -359,6 +365,11 @@ std::string Lowering::lower() {
     case VIREO_OP_GROUP_NORMALIZATION:
     case VIREO_OP_GLOBAL_AVERAGE_POOL:
     case VIREO_OP_GLOBAL_MAX_POOL:
+    case VIREO_OP_HARDMAX:
+    case VIREO_OP_ARG_MAX:
+    case VIREO_OP_ARG_MIN:
+    case VIREO_OP_MEAN_VARIANCE_NORMALIZATION:
+    case VIREO_OP_LP_NORMALIZATION:
       return lower_rows(*this);
     case VIREO_OP_MAT_MUL:
     case VIREO_OP_GEMM:
@@ -369,6 +380,12 @@ std::string Lowering::lower() {
     case VIREO_OP_MAX_POOL:
     case VIREO_OP_AVERAGE_POOL:
       return lower_window(*this);
+    case VIREO_OP_TRILU:
+    case VIREO_OP_EYE_LIKE:
+    case VIREO_OP_ONE_HOT:
+      return lower_position(*this);
+    case VIREO_OP_ATTENTION:
+      return lower_attention(*this);
     case VIREO_OP_INT_ADD:
     case VIREO_OP_INT_MUL:
     case VIREO_OP_INT_AFFINE:

@@ -78,9 +78,9 @@ class Lowering {
   // For the lowering of operators.
   const Target& target() const { return target_; }
   const Node& node() const { return *node_; }
-  const Tensor& value(int v) const { return network_.values[static_cast<size_t>(v)]; }
-  const Tensor& in(size_t i) const { return value(node_->inputs[i]); }
-  const Tensor& out(size_t o) const { return value(node_->outputs[o]); }
+  const Datum& value(int v) const { return network_.values[static_cast<size_t>(v)]; }
+  const Datum& in(size_t i) const { return value(node_->inputs[i]); }
+  const Datum& out(size_t o) const { return value(node_->outputs[o]); }
   bool has(size_t i) const { return node_->input(i) >= 0; }
   bool constant(size_t i) const { return has(i) && in(i).constant != nullptr; }
   // Integers of a constant input of int32 or int64; false where it is none.
@@ -120,6 +120,8 @@ std::string lower_rows(Lowering& l);
 std::string lower_product(Lowering& l);
 std::string lower_window(Lowering& l);
 std::string lower_integer(Lowering& l);
+std::string lower_position(Lowering& l);
+std::string lower_attention(Lowering& l);
 
 // How an integer operator ends: clamp(rne(v) + zero), as a code of `dtype`.
 struct Codes {
@@ -141,6 +143,7 @@ class ExpressionBuilder {
   Step& last() { return to_.steps.back(); }
   int constant(DType type, uint64_t bits);
   int constant_f32(float value);
+  int place(uint32_t axis);  // the coordinate on an axis of the space, an int32
   int code(int v, const Codes& codes);
   void output(int value, View view);
 
