@@ -57,6 +57,10 @@ void log(void*, vireo_log_level, const char*) {}
 vireo_host test_host() {
   vireo_host h = graph_host<View>();
   h.log = log;
+  h.allocate = [](void*, size_t bytes, size_t alignment) {
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  };
+  h.release = [](void*, void* memory, size_t, size_t) { std::free(memory); };
   return h;
 }
 

@@ -64,5 +64,13 @@ TEST_F(RunnerTest, WeightsAreUploaded) {
   EXPECT_EQ(y[0], expected);
 }
 
+// A schedule that lacks a barrier, for validation_test.py: layers that do not see it would see nothing else.
+TEST_F(RunnerTest, DISABLED_BarrierIsMissing) {
+  gpu::Schedule s = add_schedule(1000, 3);
+  s.steps[1].barrier = false;
+  std::vector<Runner::Bytes> y;
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(1000, 7))}, {}, &y), "");
+}
+
 }  // namespace
 }  // namespace vireo::vulkan::runner_test
