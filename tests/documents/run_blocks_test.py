@@ -54,6 +54,11 @@ class RunBlocks(unittest.TestCase):
     def test_python_finds_no_vireo_that_the_page_did_not_show(self):
         self.assertEqual(self.run_page(block("python", "import vireo"))[1], 1)
 
+    def test_what_needs_a_device_is_left_out_from_there_on(self):
+        listing = block("sh", "mkdir ~/own\nprintf '#!/bin/sh\\necho gpu here\\n' >~/own/vireo\nchmod +x ~/own/vireo\nexport PATH=~/own:$PATH")
+        self.assertEqual(self.run_page(listing, block("sh", "true", "device gpu"), block("sh", "true")), (3, 0, 0))
+        self.assertEqual(self.run_page(listing, block("sh", "false", "device here"), block("sh", "false")), (1, 0, 2))
+
     def test_what_follows_a_failure_does_not_run(self):
         self.assertEqual(self.run_page(block("sh", "false"), block("sh", "true")), (0, 1, 0))
 
