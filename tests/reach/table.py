@@ -79,9 +79,9 @@ CONFORMANCE = [TOOL, r"tests/conformance\.py", r"tests/onnx_cases\.py"]
 LINUX = dict(tests=r".*", labels={"unit", "smoke"}, made=False,
              folders=r"sdk/(base|format|plan|ops|media)|delegates(/.*)?|runtime|tests/smoke")
 ARITHMETIC = dict(LINUX, folders=r"sdk/(base|ops)|delegates(/(cpu|conformance)(/.*)?)?|tests/smoke",
-                  without=r"delegates/(npu|xnnpack|null)/.*")
+                  without=r"delegates/(npu|xnnpack|null|gpu|vulkan)/.*")
 PACKED = r"tests/smoke/packed\.c"
-NO_THREADS = r"delegates/(npu|xnnpack|null)/.*|c_api/fleet/(?!absent)\w+\.cc"
+NO_THREADS = r"delegates/(npu|xnnpack|null|gpu|vulkan)/.*|c_api/fleet/(?!absent)\w+\.cc"
 ABSENT = r"c_api/fleet/absent\.cc"
 FIRMWARE = dict(
     folders=r"tests/smoke", made=False,
@@ -107,7 +107,7 @@ FULL = {
                  without=NO_THREADS),
     "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
     "cortex-m4-integer": Part(tests=r"golden(_wide)?_selftest", kernels="cortex-m4-integer", **FIRMWARE),
-    "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_npu\.so"]),
+    "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_(npu|vulkan)\.so"]),
     "fuzz": Part([TOOL, r"tests/fuzz/differential/.*\.py"]),
     "levels": Part(tests=r"e2e_dispatch_levels"),
     # The command line without the converter, and the smallest runtime; its model comes from dev.
@@ -123,6 +123,8 @@ LIKE = [
     (r"delegates/xnnpack/\w+_test\.cc", r"delegates/cpu/\w+_test\.cc", r"(?!)"),
     (r"delegates/xnnpack/\w+\.(h|cc|txt)|toolchains/xnnpack\.sh", r"delegates/cpu/kernels/gemm/gemm\.cc",
      r"wasm|minsize"),
+    (r"delegates/vulkan/\w+_test\.cc|delegates/vulkan/(fake/.*|testing\.cc|runner\.cc)", r"delegates/npu/driver/driver_test\.cc", r"(?!)"),
+    (r"delegates/(vulkan|gpu)/.*\.(h|cc|txt|fbs)", r"delegates/npu/driver/driver\.cc", r"wasm|minsize"),
     (r"delegates/cpu/kernels/precompiled\.h", r"delegates/cpu/kernels/foreach_target\.h", r"(?!)"),
     (r"sdk/media/.*", r"sdk/media/codecs\.cc", r"(?!)"),  # codecs whose library is missing
 ]
