@@ -50,7 +50,7 @@ std::string HostLanes::build() {
   const std::string text = host_prelude() + text_;
   if (!write_file(source, text.data(), text.size())) return "cannot write " + source;
   std::string why = run_command(std::string(VIREO_GPU_TEST_CXX) +
-                                " -std=c++20 -O1 -fno-strict-aliasing -fwrapv -ffp-contract=off -shared -fPIC -w -o " +
+                                " -std=c++20 -O0 -fno-strict-aliasing -fwrapv -ffp-contract=off -shared -fPIC -w -o " +
                                 library + " " + source);
   if (why.empty()) {
     library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

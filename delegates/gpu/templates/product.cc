@@ -1,0 +1,224 @@
+#include "delegates/gpu/templates/product.h"
+
+#include "delegates/gpu/templates/product_body.h"
+#include "delegates/gpu/templates/space.h"
+#include "delegates/gpu/templates/window_reader.h"
+
+namespace vireo::gpu {
+namespace {
+
+constexpr size_t kMostBatchAxes = 4;
+
+bool is_code(DType t) { return t == DType::kI8 || t == DType::kU8; }
+
+std::string refuse_types(DType x, DType w, DType sum, int32_t x_zero, int32_t w_zero, const Expression& epilogue) {
+  const auto narrow_float = [](DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; };
+  const bool floats = sum == DType::kF32 && narrow_float(x) && narrow_float(w) && x_zero == 0 && w_zero == 0;
+  if (!floats && !(sum == DType::kI32 && is_code(x) && is_code(w))) {
+    return "the GPU has no product of " + std::string(dtype_name(x)) + " and " + dtype_name(w);
+  }
+  if (epilogue.inputs.empty() || !epilogue.inputs[0].given || epilogue.inputs[0].dtype != sum)
+    return "an epilogue without the sum";
+  return "";
+}
+
+std::string refuse_outputs(const Expression& e, const Target& target) {
+  for (const Output& o : e.outputs) {
+    const DType type = e.type_of(o.value);
+    if (!can_store(type, target))
+      return "this GPU cannot write elements of " + std::string(dtype_name(type)) + " one by one";
+  }
+  return "";
+}
+
+std::string set_groups(int64_t m, int64_t n, int64_t batch, const ProductTiling& t, const Target& target,
+                       Dispatch* out) {
+  const int64_t x = (m + t.tile_m - 1) / t.tile_m, y = (n + t.tile_n - 1) / t.tile_n;
+  if (x > target.groups_x || y > target.groups_y || batch > target.groups_z)
+    return "a product of more tiles than this GPU takes in a launch";
+  out->groups = {static_cast<uint32_t>(x), static_cast<uint32_t>(y), static_cast<uint32_t>(batch)};
+  return "";
+}
+
+std::vector<Value> numbers_of(Numbers& numbers, const Extents& values) {
+  std::vector<Value> out;
+  for (const int64_t v : values) out.push_back(numbers(v));
+  return out;
+}
+
+void finish(const char* name, const Expression& epilogue, const ProductTiling& tiling, const Numbers& numbers,
+            Builder& b, Dispatch* out) {
+  out->program = std::move(b.program());
+  out->program.name = name + describe(epilogue);
+  out->program.size = {product_lanes(tiling), 1, 1};
+  out->push = numbers.words();
+}
+
+// x's rows or w's columns: base + line * along + k * step.
+ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v, uint32_t binding, int32_t zero,
+                              int64_t line_stride, int64_t k_stride, const std::vector<Value>& batch) {
+  ProductOperand out;
+  out.tensor = {v.dtype, binding};
+  out.zero = zero;
+  out.k_is_fastest = k_stride == 1;
+  Value base = numbers(v.offset);
+  for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
+  const Value along = numbers(line_stride), step = numbers(k_stride);
+  out.line = [=](Value line) { return ProductOperand::Line{{base + line * along}}; };
+  out.read = [=, &b](const ProductOperand::Line& line, Value k) {
+    return ProductOperand::Element{line.parts[0] + k * step, b.boolean(true)};
+  };
+  return out;
+}
+
+// The order in which k runs over channels and taps is that of the weights.
+struct DepthOrder {
+  bool channels_last;
+  Value channels, taps;
+  std::vector<Value> kernel;
+
+  // k as a channel and a tap.
+  Value channel(Value k, WindowReader::Place* tap) const {
+    const Value outer = k / (channels_last ? channels : taps), inner = k - outer * (channels_last ? channels : taps);
+    const std::vector<Value> t = unravel(channels_last ? outer : inner, kernel);
+    *tap = {t[0], t[1], t[2]};
+    return channels_last ? inner : outer;
+  }
+};
+
+// Whether weights lie so that k is one stride: then no tap has to be found for them.
+bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
+  const Window& w = p.window;
+  *step = channels_last ? p.w.channel : 0;
+  int64_t expected = channels_last ? p.w.channel * p.channels : 0;
+  for (size_t i = 3; i-- > 0;) {
+    if (w.kernel[i] == 1) continue;
+    if (expected == 0) expected = *step = p.w.spatial[i];
+    if (p.w.spatial[i] != expected) return false;
+    expected *= w.kernel[i];
+  }
+  if (channels_last) return true;
+  if (expected == 0) expected = *step = p.w.channel;
+  return p.channels == 1 || p.w.channel == expected;
+}
+
+}  // namespace
+
+ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
+  return choose_tiles(problem.m, problem.n, count_of(problem.batch), target);
+}
+ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
+  return choose_tiles(problem.images * problem.window.places(), problem.outputs, problem.groups, target);
+}
+
+Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {
+  ProductProblem p = problem;
+  Dispatch out;
+  const size_t axes = p.batch.size() + 2;
+  if (p.batch.size() > kMostBatchAxes) out.refusal = "a product over more than 4 axes of matrices";
+  if (p.x.batch.size() != p.batch.size() || p.w.batch.size() != p.batch.size())
+    out.refusal = "a product's batch of different ranks";
+  if (out.refusal.empty()) out.refusal = refuse_types(p.x.dtype, p.w.dtype, p.sum, p.x_zero, p.w_zero, p.epilogue);
+  if (out.refusal.empty()) out.refusal = refuse(p.epilogue, axes, target);
+  if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
+  if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
+  if (out.refusal.empty()) out.refusal = set_groups(p.m, p.n, count_of(p.batch), tiling, target, &out);
+  if (!out.refusal.empty()) return out;
+
+  Builder b;
+  Numbers numbers(b, target);
+  const std::vector<Value> batch = unravel(b.group(2), numbers_of(numbers, p.batch));
+  const ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.x.row, p.x.column, batch);
+  const ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.w.column, p.w.row, batch);
+  uint32_t binding = 2;
+  Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
+  epilogue.bind_outputs(numbers, &binding);
+  write_product(b, target, numbers, {p.m, p.n, p.k, p.sum}, tiling, x, w, epilogue, [&](Value row, Value column) {
+    std::vector<Value> place = batch;
+    place.push_back(row);
+    place.push_back(column);
+    return place;
+  });
+  finish("product", p.epilogue, tiling, numbers, b, &out);
+  return out;
+}
+
+Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling& tiling, const Target& target) {
+  ConvolutionProblem p = problem;
+  Dispatch out;
+  const int64_t m = p.images * p.window.places(), k = p.channels * p.window.taps();
+  out.refusal = refuse_types(p.x_dtype, p.w_dtype, p.sum, p.x_zero, p.w_zero, p.epilogue);
+  if (out.refusal.empty()) out.refusal = refuse(p.epilogue, 6, target);
+  if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
+  if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
+  if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups, tiling, target, &out);
+  if (!out.refusal.empty()) return out;
+
+  Extents space = {p.groups, p.images, p.window.out[0], p.window.out[1], p.window.out[2], p.outputs};
+  std::vector<size_t> parts = {1, 4, 1};
+  collapse(&space, {&p.epilogue}, &parts);
+  const auto middle = space.begin() + static_cast<std::ptrdiff_t>(parts[0]);
+  const Extents row_axes(middle, middle + static_cast<std::ptrdiff_t>(parts[1]));
+
+  Builder b;
+  Numbers numbers(b, target);
+  const WindowReader window(b, numbers, p.window, p.x);
+  const bool channels_last = p.w.channel == 1 || p.channels == 1;
+  const DepthOrder order = {channels_last, numbers(p.channels), window.taps(), window.kernel_extents()};
+  const Value group = b.group(2);
+  const Value x_base = window.offset() + window.channel(group * order.channels);
+  std::vector<Value> rows = window.out_extents();
+  rows.insert(rows.begin(), numbers(p.images));
+
+  ProductOperand x;
+  x.tensor = {p.x_dtype, 0};
+  x.zero = p.x_zero;
+  x.k_is_fastest = p.x.channel == 1;
+  x.line = [&](Value row) {  // its image's base, then the window's origin
+    const std::vector<Value> at = unravel(row, rows);
+    const WindowReader::Place origin = window.origin({at[1], at[2], at[3]});
+    return ProductOperand::Line{{x_base + window.image(at[0]), origin[0], origin[1], origin[2]}};
+  };
+  x.read = [&](const ProductOperand::Line& line, Value depth) {
+    WindowReader::Place tap;
+    const Value channel = order.channel(depth, &tap);
+    const WindowReader::Place at = window.at({line.parts[1], line.parts[2], line.parts[3]}, tap);
+    return ProductOperand::Element{line.parts[0] + window.channel(channel) + window.index(at), window.inside(at)};
+  };
+
+  ProductOperand w;
+  int64_t step = 0;
+  const bool linear = is_linear(p, channels_last, &step);
+  w.tensor = {p.w_dtype, 1};
+  w.zero = p.w_zero;
+  w.k_is_fastest = p.w.output != 1;
+  const Value offset = numbers(p.w.offset), outputs = numbers(p.outputs), along = numbers(p.w.output),
+              k_step = numbers(step);
+  const Value channel_step = linear ? Value() : numbers(p.w.channel);
+  const std::vector<Value> tap_steps =
+      linear ? std::vector<Value>() : numbers_of(numbers, {p.w.spatial.begin(), p.w.spatial.end()});
+  w.line = [&](Value column) { return ProductOperand::Line{{offset + (group * outputs + column) * along}}; };
+  w.read = [&](const ProductOperand::Line& line, Value depth) {
+    if (linear) return ProductOperand::Element{line.parts[0] + depth * k_step, b.boolean(true)};
+    WindowReader::Place tap;
+    Value index = line.parts[0] + order.channel(depth, &tap) * channel_step;
+    for (size_t i = 0; i < 3; ++i) index = index + tap[i] * tap_steps[i];
+    return ProductOperand::Element{index, b.boolean(true)};
+  };
+
+  uint32_t binding = 2;
+  Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
+  epilogue.bind_outputs(numbers, &binding);
+  const std::vector<Value> row_extents = numbers_of(numbers, row_axes);
+  write_product(b, target, numbers, {m, p.outputs, k, p.sum}, tiling, x, w, epilogue, [&](Value row, Value column) {
+    std::vector<Value> place;
+    if (parts[0] == 1) place.push_back(group);
+    for (const Value v : unravel(row, row_extents)) place.push_back(v);
+    if (parts[2] == 1) place.push_back(column);
+    return place;
+  });
+  finish("convolution", p.epilogue, tiling, numbers, b, &out);
+  return out;
+}
+
+}  // namespace vireo::gpu

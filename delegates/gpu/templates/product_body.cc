@@ -1,0 +1,163 @@
+#include "delegates/gpu/templates/product_body.h"
+
+#include <algorithm>
+
+namespace vireo::gpu {
+namespace {
+
+constexpr uint32_t kUnrolled = 4;  // steps along k that stand in the code one after the other
+
+class Body {
+ public:
+  Body(Builder& b, const Target& target, Numbers& numbers, const ProductShape& shape, const ProductTiling& tiling)
+      : b_(b), t_(tiling), shape_(shape), elements_(b, target), type_(lane_type(shape.sum, target)) {
+    lanes_ = product_lanes(t_);
+    m_ = numbers(shape.m);
+    n_ = numbers(shape.n);
+    k_ = numbers(shape.k);
+    lane_ = b_.lane();
+    row0_ = b_.group(0) * t_.tile_m;
+    column0_ = b_.group(1) * t_.tile_n;
+  }
+
+  void run(const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+           const std::function<std::vector<Value>(Value, Value)>& place) {
+    Stage xs = stage(x, t_.tile_m, row0_, m_, shape_.m), ws = stage(w, t_.tile_n, column0_, n_, shape_.n);
+    std::vector<Variable> sums;
+    for (uint32_t i = 0; i < t_.lane_m * t_.lane_n; ++i) sums.push_back(b_.variable(b_.number(type_, 0)));
+    const Value across = b_.u32(t_.tile_n / t_.lane_n);
+    const Value first_row = (lane_ / across) * t_.lane_m, first_column = lane_ % across;
+    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
+      fill(xs, k0);
+      fill(ws, k0);
+      b_.barrier();
+      b_.loop(b_.u32(0), b_.u32(t_.tile_k), std::min(kUnrolled, t_.tile_k), [&](Value from) {
+        for (uint32_t j = 0; j < std::min(kUnrolled, t_.tile_k); ++j)
+          accumulate(xs, ws, from + j, first_row, first_column, sums);
+      });
+      b_.barrier();
+    });
+    for (uint32_t i = 0; i < t_.lane_m; ++i) {
+      for (uint32_t j = 0; j < t_.lane_n; ++j) {
+        const Value row = row0_ + first_row + i, column = column0_ + first_column + across * j;
+        b_.when(below(row, m_, shape_.m, t_.tile_m) & below(column, n_, shape_.n, t_.tile_n), [&] {
+          const std::vector<Value> at = place(row, column);
+          epilogue.store(epilogue.at(at, {sums[i * t_.lane_n + j].get()}), at);
+        });
+      }
+    }
+  }
+
+ private:
+  // One operand's tile and how its lanes fill it.
+  struct Stage {
+    const ProductOperand* operand;
+    uint32_t array, lines, pitch;
+    struct Turn {  // one element of a lane
+      Value line, k, place, there, line_inside;
+      ProductOperand::Line known;
+    };
+    std::vector<Turn> turns;
+  };
+
+  Value below(Value v, Value end, int64_t extent, uint32_t tile) {
+    return extent % tile == 0 ? b_.boolean(true) : v < end;
+  }
+
+  Stage stage(const ProductOperand& operand, uint32_t lines, Value first, Value end, int64_t extent) {
+    // A pitch that is no power of two keeps lanes that write along k out of each other's banks.
+    Stage s = {&operand, 0, lines, lines + (operand.k_is_fastest ? 1 : 0), {}};
+    s.array = b_.shared(type_, s.pitch * t_.tile_k);
+    const uint32_t count = lines * t_.tile_k;
+    for (uint32_t turn = 0; turn * lanes_ < count; ++turn) {
+      const Value at = lane_ + int64_t{turn} * lanes_;
+      Stage::Turn one;
+      const Value line = operand.k_is_fastest ? at / t_.tile_k : at % lines;
+      one.k = operand.k_is_fastest ? at % t_.tile_k : at / lines;
+      one.place = one.k * s.pitch + line;
+      one.there = (turn + 1) * lanes_ > count ? at < count : b_.boolean(true);
+      one.line = first + line;
+      one.line_inside = below(one.line, end, extent, lines);
+      // A line that is not there is read as the last one: what is made of it is not stored.
+      one.known = operand.line(b_.select(one.line_inside, one.line, end - 1));
+      s.turns.push_back(one);
+    }
+    return s;
+  }
+
+  void fill(const Stage& s, Value k0) {
+    for (const Stage::Turn& turn : s.turns) {
+      b_.when(turn.there, [&] {
+        const Value k = k0 + turn.k;
+        const Value k_inside = below(k, k_, shape_.k, t_.tile_k);
+        const ProductOperand::Element e = s.operand->read(turn.known, b_.select(k_inside, k, k_ - 1));
+        const Value inside = e.inside & k_inside;
+        const Value element = elements_.load(s.operand->tensor, b_.select(inside, e.index, b_.u32(0)));
+        Value v = b_.convert(element, type_);
+        if (s.operand->zero != 0) v = v - s.operand->zero;
+        b_.shared_store(s.array, turn.place, b_.select(inside, v, b_.number(type_, 0)));
+      });
+    }
+  }
+
+  void accumulate(const Stage& xs, const Stage& ws, Value k, Value first_row, Value first_column,
+                  const std::vector<Variable>& sums) {
+    std::vector<Value> x, w;
+    const int64_t across = t_.tile_n / t_.lane_n;
+    for (uint32_t i = 0; i < t_.lane_m; ++i) x.push_back(b_.shared_load(xs.array, k * xs.pitch + first_row + i));
+    for (uint32_t j = 0; j < t_.lane_n; ++j)
+      w.push_back(b_.shared_load(ws.array, k * ws.pitch + first_column + across * j));
+    for (uint32_t i = 0; i < t_.lane_m; ++i) {
+      for (uint32_t j = 0; j < t_.lane_n; ++j) {
+        const Variable& sum = sums[i * t_.lane_n + j];
+        sum.set(type_ == Type::kF32 ? b_.fma(x[i], w[j], sum.get()) : x[i] * w[j] + sum.get());
+      }
+    }
+  }
+
+  Builder& b_;
+  const ProductTiling& t_;
+  const ProductShape& shape_;
+  Elements elements_;
+  Type type_;
+  uint32_t lanes_ = 0;
+  Value m_, n_, k_, lane_, row0_, column0_;
+};
+
+}  // namespace
+
+uint32_t product_lanes(const ProductTiling& t) { return (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n); }
+
+std::string refuse_tiling(const ProductTiling& t, const Target& target) {
+  if (t.lane_m == 0 || t.lane_n == 0 || t.tile_k == 0 || t.tile_m % t.lane_m != 0 || t.tile_n % t.lane_n != 0 ||
+      t.tile_k % std::min(kUnrolled, t.tile_k) != 0) {
+    return "a product's tile that lanes do not divide";
+  }
+  const uint32_t shared = (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
+  if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x))
+    return "a product's tile of more lanes than this GPU has";
+  return shared > target.shared_bytes
+             ? "a product's tile of " + std::to_string(shared) + " bytes, more than this GPU shares"
+             : "";
+}
+
+void write_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                   const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+                   const std::function<std::vector<Value>(Value, Value)>& place) {
+  Body(builder, target, numbers, shape, tiling).run(x, w, epilogue, place);
+}
+
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t batch, const Target& target) {
+  const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
+  if (m <= 2) return {static_cast<uint32_t>(m), 64, 16, 1, 1};
+  ProductTiling t = {64, 64, 16, 4, 4};
+  const auto tiles = [&] { return batch * ((m + t.tile_m - 1) / t.tile_m) * ((n + t.tile_n - 1) / t.tile_n); };
+  while (t.tile_m > 16 && (m <= t.tile_m / 2 || tiles() < 64)) t.tile_m /= 2;
+  while (t.tile_n > 16 && (n <= t.tile_n / 2 || tiles() < 32)) t.tile_n /= 2;
+  while (product_lanes(t) > lanes) t.tile_m /= 2;
+  if (t.tile_m * t.tile_n < 1024) t.lane_n = 2;  // small tiles: 64 lanes all the same
+  if (t.tile_m * t.tile_n < 512) t.lane_m = 2;
+  return t;
+}
+
+}  // namespace vireo::gpu

@@ -1,0 +1,50 @@
+// What matrix products and convolutions share: tiles in shared memory, sums in registers, the epilogue.
+#ifndef VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_BODY_H_
+#define VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_BODY_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/templates/elements.h"
+#include "delegates/gpu/templates/evaluate.h"
+#include "delegates/gpu/templates/product.h"
+
+namespace vireo::gpu {
+
+// An operand: line(r) is what is known of a row of x or a column of w, worked out once before the loop over k; read(line,
+// k) is the element's index, and whether it is one or stands for 0.
+struct ProductOperand {
+  struct Line {
+    std::vector<Value> parts;
+  };
+  struct Element {
+    Value index, inside;
+  };
+  Tensor tensor;
+  int32_t zero = 0;
+  bool k_is_fastest = false;  // neighbouring lanes take neighbours along k
+  std::function<Line(Value)> line;
+  std::function<Element(const Line&, Value)> read;
+};
+
+struct ProductShape {
+  int64_t m = 1, n = 1, k = 1;
+  DType sum = DType::kF32;
+};
+
+// "" or why a tiling cannot be had.
+std::string refuse_tiling(const ProductTiling& tiling, const Target& target);
+
+// Which tile of the product this workgroup has is group(0) along m and group(1) along n.
+// place(row, column): the epilogue's coordinates.
+void write_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                   const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+                   const std::function<std::vector<Value>(Value, Value)>& place);
+
+uint32_t product_lanes(const ProductTiling& tiling);
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t batch, const Target& target);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_BODY_H_

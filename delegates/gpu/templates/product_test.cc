@@ -1,0 +1,244 @@
+// Products and convolutions over drawn sizes and tilings, against plain loops: integers to the bit.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include "delegates/gpu/templates/product.h"
+#include "delegates/gpu/templates/testing.h"
+
+namespace vireo::gpu::product_test {
+namespace {
+
+// y = relu(sum + bias[last axis]), or the sum itself.
+Expression epilogue(DType sum, const View& y, bool bias) {
+  Expression e;
+  Input in;
+  in.dtype = sum;
+  in.given = true;
+  e.inputs = {in};
+  e.outputs = {{0, y}};
+  if (!bias) return e;
+  View b;
+  b.strides.assign(y.strides.size(), 0);
+  b.strides.back() = 1;
+  e.inputs.push_back({sum, b});
+  Step add, relu;
+  add.function = Function::kAdd;
+  add.type = relu.type = sum;
+  add.a = 0;
+  add.b = 1;
+  relu.function = Function::kRelu;
+  relu.a = 2;
+  e.steps = {add, relu};
+  e.outputs = {{3, y}};
+  return e;
+}
+
+struct Case {
+  int64_t m, n, k;
+};
+
+ProductProblem matrices(const Case& c, bool x_turned, bool w_turned, bool bias) {
+  ProductProblem p;
+  p.batch = {2, 3};  // x has both, w the second, once a batch
+  p.m = c.m;
+  p.n = c.n;
+  p.k = c.k;
+  p.x.batch = {3 * c.m * c.k, c.m * c.k};
+  p.x.row = x_turned ? 1 : c.k;
+  p.x.column = x_turned ? c.m : 1;
+  p.w.batch = {0, c.k * c.n};
+  p.w.row = w_turned ? 1 : c.n;
+  p.w.column = w_turned ? c.k : 1;
+  p.epilogue = epilogue(DType::kF32, dense({2, 3, c.m, c.n}), bias);
+  return p;
+}
+
+void add_matrices(Trials& trials, const ProductProblem& p, const ProductTiling& tiling, const Target& target,
+                  bool bias) {
+  const std::vector<float> x = random_floats(static_cast<size_t>(6 * p.m * p.k), 1),
+                           w = random_floats(static_cast<size_t>(3 * p.k * p.n), 2),
+                           b = random_floats(static_cast<size_t>(p.n), 3);
+  std::vector<Bytes> bindings = {bytes_of(x), bytes_of(w)};
+  if (bias) bindings.push_back(bytes_of(b));
+  bindings.push_back(Bytes(static_cast<size_t>(6 * p.m * p.n * 4), 1));
+  trials.add(
+      "product " + std::to_string(p.m) + " " + std::to_string(p.n) + " " + std::to_string(p.k),
+      make_product(p, tiling, target), target, bindings, [=](const std::vector<Bytes>& out) {
+        const std::vector<float> y = as<float>(out.back());
+        for (int64_t o = 0; o < 6; ++o) {
+          for (int64_t i = 0; i < p.m * p.n; ++i) {
+            double sum = 0, size = 0;
+            for (int64_t k = 0; k < p.k; ++k) {
+              const double one =
+                  static_cast<double>(x[static_cast<size_t>(o * p.m * p.k + i / p.n * p.x.row + k * p.x.column)]) *
+                  static_cast<double>(w[static_cast<size_t>(o % 3 * p.k * p.n + k * p.w.row + i % p.n * p.w.column)]);
+              sum += one;
+              size += fabs(one);
+            }
+            if (bias) sum = fmax(0, sum + static_cast<double>(b[static_cast<size_t>(i % p.n)]));
+            ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(o * p.m * p.n + i)]), sum,
+                        6e-8 * static_cast<double>(p.k + 2) * (size + 1));
+          }
+        }
+      });
+}
+
+TEST(Product, BatchedMatricesOfAnyOrder) {
+  Trials trials;
+  const ProductTiling small = {16, 16, 16, 4, 4}, wide = {16, 64, 8, 2, 4}, one = {1, 64, 16, 1, 1};
+  int turn = 0;
+  for (const Case& c : {Case{1, 1, 1}, Case{5, 7, 9}, Case{16, 16, 16}, Case{33, 20, 18}, Case{2, 70, 5},
+                        Case{1, 130, 33}, Case{64, 64, 16}}) {
+    for (const Target& target : {plain_target(), rich_target()}) {
+      const bool bias = turn % 3 != 0;
+      const ProductProblem p = matrices(c, (turn & 1) != 0, (turn & 2) != 0, bias);
+      add_matrices(trials, p, choose_product(p, target), target, bias);
+      add_matrices(trials, p, turn % 3 == 0 ? small : turn % 3 == 1 ? wide : one, target, bias);
+      ++turn;
+    }
+  }
+}
+
+TEST(Product, CodesAreExact) {
+  Trials trials;
+  for (const DType type : {DType::kI8, DType::kU8}) {
+    ProductProblem p;
+    p.m = 21;
+    p.n = 18;
+    p.k = 100;
+    p.x = {type, 0, {}, 100, 1};
+    p.w = {DType::kI8, 0, {}, 18, 1};
+    p.sum = DType::kI32;
+    p.x_zero = type == DType::kI8 ? -3 : 128;
+    p.w_zero = 5;
+    p.epilogue = epilogue(DType::kI32, dense({21, 18}), false);
+    const Bytes x = random_bytes(2100, 4), w = random_bytes(1800, 5);
+    for (const Target& target : {plain_target(), rich_target()}) {
+      trials.add("codes", make_product(p, choose_product(p, target), target), target, {x, w, Bytes(21 * 18 * 4)},
+                 [=](const std::vector<Bytes>& out) {
+                   const std::vector<int32_t> y = as<int32_t>(out[2]);
+                   for (size_t i = 0; i < y.size(); ++i) {
+                     int32_t sum = 0;
+                     for (size_t k = 0; k < 100; ++k) {
+                       const uint8_t code = x[i / 18 * 100 + k];
+                       sum += ((type == DType::kI8 ? static_cast<int8_t>(code) : code) - p.x_zero) *
+                              (static_cast<int8_t>(w[k * 18 + i % 18]) - 5);
+                     }
+                     ASSERT_EQ(y[i], sum);
+                   }
+                 });
+    }
+  }
+}
+
+struct Layout {
+  bool channels_last, weights_last;
+};
+
+// Two axes of 2-d images, in either layout of images and weights.
+void add_convolution(Trials& trials, const Window& window, int64_t groups, int64_t channels, int64_t outputs,
+                     const Layout& layout, const Target& target) {
+  ConvolutionProblem p;
+  p.images = 2;
+  p.groups = groups;
+  p.channels = channels;
+  p.outputs = outputs;
+  p.window = window;
+  const int64_t c = groups * channels, o = groups * outputs, in = window.in[0] * window.in[1] * window.in[2],
+                places = window.places(), taps = window.taps();
+  const auto image = [&](int64_t count, const std::array<int64_t, 3>& extent, int64_t all) {
+    ImageView v;
+    const int64_t step = layout.channels_last ? count : 1;
+    v.image = count * all;
+    v.channel = layout.channels_last ? 1 : all;
+    v.spatial = {extent[1] * extent[2] * step, extent[2] * step, step};
+    return v;
+  };
+  p.x = image(c, window.in, in);
+  const ImageView y = image(o, window.out, places);
+  const int64_t w_step = layout.weights_last ? channels : 1;
+  p.w.output = channels * taps;
+  p.w.channel = layout.weights_last ? 1 : taps;
+  p.w.spatial = {window.kernel[1] * window.kernel[2] * w_step, window.kernel[2] * w_step, w_step};
+  View out;
+  out.strides = {y.channel * outputs, y.image, y.spatial[0], y.spatial[1], y.spatial[2], y.channel};
+  p.epilogue = epilogue(DType::kF32, out, false);
+  const std::vector<float> x = random_floats(static_cast<size_t>(2 * c * in), 1),
+                           w = random_floats(static_cast<size_t>(o * channels * taps), 2);
+  trials.add("convolution", make_convolution(p, choose_convolution(p, target), target), target,
+             {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(2 * o * places * 4), 1)},
+             [=](const std::vector<Bytes>& result) {
+               const std::vector<float> got = as<float>(result[2]);
+               for (int64_t at = 0; at < 2 * o * places; ++at) {
+                 const int64_t i = at / (o * places), f = at / places % o, place = at % places;
+                 const int64_t where[] = {place / (window.out[1] * window.out[2]),
+                                          place / window.out[2] % window.out[1], place % window.out[2]};
+                 double sum = 0;
+                 for (int64_t n = 0; n < channels * taps; ++n) {
+                   const int64_t ch = n / taps, t = n % taps;
+                   const int64_t tap[] = {t / (window.kernel[1] * window.kernel[2]),
+                                          t / window.kernel[2] % window.kernel[1], t % window.kernel[2]};
+                   int64_t x_at = i * p.x.image + (f / outputs * channels + ch) * p.x.channel,
+                           w_at = f * p.w.output + ch * p.w.channel;
+                   bool inside = true;
+                   for (size_t a = 0; a < 3; ++a) {
+                     const int64_t z = where[a] * window.stride[a] + tap[a] * window.dilation[a] - window.pad[a];
+                     inside = inside && z >= 0 && z < window.in[a];
+                     x_at += z * p.x.spatial[a];
+                     w_at += tap[a] * p.w.spatial[a];
+                   }
+                   if (inside)
+                     sum += static_cast<double>(x[static_cast<size_t>(x_at)]) *
+                            static_cast<double>(w[static_cast<size_t>(w_at)]);
+                 }
+                 const size_t to = static_cast<size_t>(i * y.image + f * y.channel + where[0] * y.spatial[0] +
+                                                       where[1] * y.spatial[1] + where[2] * y.spatial[2]);
+                 ASSERT_NEAR(static_cast<double>(got[to]), sum, 1e-4) << at;
+               }
+             });
+}
+
+TEST(Product, ConvolutionsOfEveryLayout) {
+  Trials trials;
+  Window plain;  // 3 x 3, padded
+  plain.in = {1, 9, 7};
+  plain.kernel = {1, 3, 3};
+  plain.pad = {0, 1, 1};
+  plain.out = {1, 9, 7};
+  Window strided = plain;
+  strided.stride = {1, 2, 3};
+  strided.dilation = {1, 2, 1};
+  strided.out = {1, 4, 3};
+  Window point;
+  point.in = point.out = {1, 6, 5};
+  Window deep;  // three axes, unpadded
+  deep.in = {4, 5, 6};
+  deep.kernel = {2, 2, 3};
+  deep.out = {3, 4, 4};
+  Window line;
+  line.in = {1, 1, 20};
+  line.kernel = {1, 1, 5};
+  line.pad = {0, 0, 2};
+  line.out = {1, 1, 20};
+  const Layout layouts[] = {{false, false}, {true, false}, {true, true}, {false, true}};
+  size_t turn = 0;
+  for (const Window& w : {plain, strided, point, deep, line}) {
+    add_convolution(trials, w, 1, 5, 6, layouts[turn++ % 4], plain_target());
+    add_convolution(trials, w, 3, 2, 4, layouts[turn++ % 4], rich_target());
+  }
+  add_convolution(trials, plain, 1, 5, 6, layouts[1], rich_target());
+  add_convolution(trials, strided, 1, 5, 6, layouts[0], rich_target());
+  add_convolution(trials, plain, 1, 3, 40, {true, true}, rich_target());
+}
+
+TEST(Product, WhatDoesNotFitIsRefused) {
+  const ProductProblem p = matrices({64, 64, 64}, false, false, false);
+  EXPECT_NE(make_product(p, {128, 128, 16, 4, 4}, plain_target()).refusal, "");  // 1024 lanes
+  EXPECT_NE(make_product(p, {64, 64, 64, 8, 8}, plain_target()).refusal, "");    // 33 KB of shared memory
+  ProductProblem mixed = p;
+  mixed.x.dtype = DType::kI8;
+  EXPECT_NE(make_product(mixed, choose_product(mixed, plain_target()), plain_target()).refusal, "");
+}
+
+}  // namespace
+}  // namespace vireo::gpu::product_test

@@ -1,0 +1,46 @@
+#include "delegates/gpu/templates/window_reader.h"
+
+namespace vireo::gpu {
+
+bool always_inside(const Window& w, size_t axis) {
+  const int64_t last = (w.out[axis] - 1) * w.stride[axis] + (w.kernel[axis] - 1) * w.dilation[axis] - w.pad[axis];
+  return w.pad[axis] == 0 && last < w.in[axis];
+}
+
+WindowReader::WindowReader(Builder& builder, Numbers& numbers, const Window& w, const ImageView& view)
+    : b_(builder), offset_(numbers(view.offset)), image_(numbers(view.image)), channel_(numbers(view.channel)) {
+  for (size_t i = 0; i < 3; ++i) {
+    always_inside_[i] = always_inside(w, i);
+    in_[i] = numbers(always_inside_[i] ? 0 : w.in[i]);
+    out_[i] = numbers(w.out[i]);
+    kernel_[i] = numbers(w.kernel[i]);
+    stride_[i] = numbers(w.out[i] == 1 ? 1 : w.stride[i]);
+    dilation_[i] = numbers(w.kernel[i] == 1 ? 1 : w.dilation[i]);
+    pad_[i] = numbers(w.pad[i]);
+    step_[i] = numbers(w.in[i] == 1 ? 0 : view.spatial[i]);
+  }
+}
+
+WindowReader::Place WindowReader::origin(const Place& out) const {
+  Place at;
+  for (size_t i = 0; i < 3; ++i) at[i] = out[i] * stride_[i] - pad_[i];
+  return at;
+}
+
+WindowReader::Place WindowReader::at(const Place& origin, const Place& tap) const {
+  Place at;
+  for (size_t i = 0; i < 3; ++i) at[i] = origin[i] + tap[i] * dilation_[i];
+  return at;
+}
+
+Value WindowReader::inside(const Place& at) const {
+  Value all = b_.boolean(true);
+  for (size_t i = 0; i < 3; ++i) {
+    if (!always_inside_[i]) all = all & (at[i] < in_[i]);
+  }
+  return all;
+}
+
+Value WindowReader::index(const Place& at) const { return at[0] * step_[0] + at[1] * step_[1] + at[2] * step_[2]; }
+
+}  // namespace vireo::gpu
