@@ -8,6 +8,7 @@
 #include "sdk/ops/depth_to_space/depth_to_space_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/pad/pad_generated.h"
+#include "sdk/ops/resize/resize_generated.h"
 #include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "vireo/ops.h"
@@ -235,6 +236,52 @@ std::string shuffle(Lowering& l, int64_t block, bool crd, bool to_space) {
   return "";
 }
 
+// Whether output place i of an axis that grows `scale` times is input place i / scale, rounded down: so it is for whole
+// scales where a place is its element's first or its middle.
+bool repeats_elements(const attrs::Resize& a) {
+  if (a.mode() != attrs::ResizeMode::nearest) return false;
+  if (a.coordinate() == attrs::ResizeCoordinate::asymmetric)
+    return a.nearest() == attrs::ResizeNearest::floor || a.nearest() == attrs::ResizeNearest::by_scale;
+  return a.coordinate() == attrs::ResizeCoordinate::half_pixel &&
+         (a.nearest() == attrs::ResizeNearest::round_prefer_floor ||
+          a.nearest() == attrs::ResizeNearest::round_prefer_ceil);
+}
+
+// Whole scales of all axes, as repeats of their elements.
+std::string resize(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::Resize>();
+  if (!repeats_elements(a) || a.policy() != attrs::ResizePolicy::stretch)
+    return "Resize that does not repeat whole elements";
+  const Datum &x = l.in(0), &y = l.out(0);
+  const size_t by = l.has(2) && l.in(2).count() != 0 ? 2 : 3;
+  if (!l.constant(by)) return "its scales come with the data";
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    if (y.dims[i] % x.dims[i] != 0) return "Resize by other than whole numbers";
+  }
+  for (int64_t k = 0; by == 2 && k < l.in(2).count(); ++k) {
+    float scale = 0;
+    std::memcpy(&scale, l.in(2).constant + k * 4, 4);
+    const auto axis =
+        a.axes() == nullptr ? static_cast<size_t>(k) : axis_of(a.axes()->Get(static_cast<uint32_t>(k)), x.rank());
+    if (scale != static_cast<float>(y.dims[axis] / x.dims[axis])) return "Resize by other than whole numbers";
+  }
+  const Laid from = l.laid(l.node().inputs[0]), to = l.make(l.node().outputs[0]);
+  Extents shape, from_strides, to_strides;
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    const int64_t repeats = y.dims[i] / x.dims[i];
+    shape.push_back(x.dims[i]);
+    from_strides.push_back(from.strides[i]);
+    to_strides.push_back(to.strides[i] * repeats);
+    if (repeats == 1) continue;
+    shape.push_back(repeats);
+    from_strides.push_back(0);
+    to_strides.push_back(to.strides[i]);
+  }
+  if (shape.size() > static_cast<size_t>(kMostAxes)) return "more than 8 dimensions with those that are repeated";
+  l.copy(shape, x.dtype, {from.memory, from.offset, from_strides}, {to.memory, to.offset, to_strides});
+  return "";
+}
+
 // Whether an input that a run brings says what the result's shape is.
 bool shape_is_data(const Lowering& l) {
   switch (l.node().op) {
@@ -272,6 +319,8 @@ std::string lower_movement(Lowering& l) {
       return pad(l);
     case VIREO_OP_GATHER:
       return gather(l);
+    case VIREO_OP_RESIZE:
+      return resize(l);
     case VIREO_OP_DEPTH_TO_SPACE: {
       const auto& a = l.node().attrs<attrs::DepthToSpace>();
       return shuffle(l, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd, true);

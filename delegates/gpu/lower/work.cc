@@ -121,6 +121,8 @@ struct Maker {
   const Target& t;
   Dispatch operator()(const ChainProblem& p) const { return make_chain(p, choose_chain(p, t), t); }
   Dispatch operator()(const RowsProblem& p) const { return make_rows(p, choose_rows(p, t), t); }
+  Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
+  Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
   template <class P>
   Dispatch operator()(const P&) const {
     Dispatch none;
@@ -351,6 +353,7 @@ std::string Lowering::lower() {
     case VIREO_OP_GATHER:
     case VIREO_OP_DEPTH_TO_SPACE:
     case VIREO_OP_SPACE_TO_DEPTH:
+    case VIREO_OP_RESIZE:
       return lower_movement(*this);
     case VIREO_OP_SOFTMAX:
     case VIREO_OP_LOG_SOFTMAX:
