@@ -12,8 +12,8 @@
 
 namespace vireo::gpu {
 
-// An operand: line(r) is what is known of a row of x or a column of w, worked out once before the loop over k; read(line,
-// k) is the element's index, and whether it is one or stands for 0.
+// An operand. line(r): what is known of a row of x or a column of w, worked out once before the loop over k.
+// read(line, k): the element's index, and whether it is one or stands for 0.
 struct ProductOperand {
   struct Line {
     std::vector<Value> parts;
