@@ -8,7 +8,9 @@
 #include <deque>
 
 #include "delegates/conformance/test_graph.h"
+#include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
@@ -181,6 +183,78 @@ TEST(GpuLower, PiecesOfOneValueDoNotWaitForEachOther) {
   EXPECT_FALSE(s.steps[1].barrier);
   EXPECT_TRUE(s.steps[2].barrier);
   EXPECT_EQ(s.inner_bytes, 1024u);
+}
+
+// The tail of a product is its epilogue, whatever the converter made of it: bias, activation, residual.
+TEST(GpuLower, ATailBelongsToItsProduct) {
+  Net net;
+  const int32_t x = net.input({5, 8}), residual = net.input({5, 4});
+  const int32_t w = net.constant<float>({8, 4}, std::vector<float>(32, 0.5f));
+  const int32_t bias = net.constant<float>({4}, {1, 2, 3, 4});
+  const int32_t product = net.node(Op::kMatMul, none(), {x, w}, {5, 4});
+  const int32_t biased = net.binary(Op::kAdd, product, bias);
+  const int32_t y = net.binary(Op::kAdd, net.unary(Op::kRelu, biased), residual);
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 1u);
+  EXPECT_EQ(s.steps[0].bindings.size(), 5u);
+  EXPECT_EQ(net.kernel(0), "product");
+}
+
+// Dimensions of a convolution's result are cut into groups and channels in its own space.
+TEST(GpuLower, ATailBelongsToItsConvolution) {
+  Net net;
+  const int32_t x = net.input({1, 4, 6, 6}), residual = net.input({1, 8, 6, 6});
+  const int32_t w = net.constant<float>({8, 2, 1, 1}, std::vector<float>(16, 0.5f));
+  const auto grouped = attributes([](auto& b) {
+    attrs::ConvBuilder conv(b);
+    conv.add_group(2);
+    return conv.Finish();
+  });
+  const int32_t image = net.node(Op::kConv, grouped, {x, w}, {1, 8, 6, 6});
+  const int32_t y = net.binary(Op::kMul, net.unary(Op::kRelu, image), residual);
+  EXPECT_EQ(net.schedule({y}).steps.size(), 1u);
+  EXPECT_EQ(net.kernel(0), "convolution");
+}
+
+// In whatever order a reader goes: each element has one place in both.
+TEST(GpuLower, AReaderInAnotherOrderJoins) {
+  Net net;
+  const int32_t x = net.input({4, 6}), z = net.input({6, 4});
+  const int32_t y = net.binary(Op::kAdd, net.transpose(net.unary(Op::kExp, x)), z);
+  EXPECT_EQ(net.schedule({y}).steps.size(), 1u);
+}
+
+TEST(GpuLower, AReaderThatRepeatsElementsStaysBehind) {
+  Net net;
+  const int32_t x = net.input({4}), z = net.input({4, 4});
+  const int32_t y = net.binary(Op::kAdd, z, net.unary(Op::kExp, x));
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 2u);
+  EXPECT_TRUE(s.steps[1].barrier);
+}
+
+// Memory that nobody needs any more is taken again, and then waited for.
+TEST(GpuLower, InnerValuesShareMemory) {
+  Net net;
+  const auto softmax = attributes([](auto& b) { return attrs::CreateSoftmax(b); });
+  int32_t v = net.input({64, 64});
+  for (int k = 0; k < 6; ++k) v = net.node(Op::kSoftmax, softmax, {v}, {64, 64});
+  const Schedule s = net.schedule({v});
+  EXPECT_EQ(s.steps.size(), 6u);
+  EXPECT_EQ(s.inner_bytes, 2u * 64 * 64 * 4);
+  for (size_t k = 1; k < s.steps.size(); ++k) EXPECT_TRUE(s.steps[k].barrier) << k;
+}
+
+TEST(GpuLower, AttentionIsThreeLaunches) {
+  Net net;
+  const int32_t q = net.input({1, 4, 8, 16}), k = net.input({1, 2, 8, 16}), v = net.input({1, 2, 8, 16});
+  const auto causal = attributes([](auto& b) {
+    attrs::AttentionBuilder attention(b);
+    attention.add_causal(true);
+    return attention.Finish();
+  });
+  const int32_t y = net.node(Op::kAttention, causal, {q, k, v}, {1, 4, 8, 16});
+  EXPECT_EQ(net.schedule({y}).steps.size(), 3u);
 }
 
 TEST(GpuLower, EqualKernelsAreThereOnce) {

@@ -123,12 +123,8 @@ struct Maker {
   Dispatch operator()(const RowsProblem& p) const { return make_rows(p, choose_rows(p, t), t); }
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
-  template <class P>
-  Dispatch operator()(const P&) const {
-    Dispatch none;
-    none.refusal = "no kernel of the GPU does this operator";
-    return none;
-  }
+  Dispatch operator()(const PoolProblem& p) const { return make_pool(p, choose_pool(p, t), t); }
+  Dispatch operator()(const DepthwiseProblem& p) const { return make_depthwise(p, choose_depthwise(p, t), t); }
 };
 }  // namespace
 
