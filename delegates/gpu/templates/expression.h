@@ -105,7 +105,7 @@ enum class Function : uint8_t {
   kPRelu,
   kWhere,       // a (bool) ? b : c
   kClip,        // a held between b and c; either may be -1. NaN stays
-  kQuantize,    // saturate(round(a / b) + c): b scale (float32), c zero point of the step's type or -1
+  kQuantize,    // saturate(round(a / b) + c), 8 or 16 bits: b scale, c zero point of the step's type or -1
   kDequantize,  // (a - c) * b: b scale, c zero point of a's type or -1; the step's type is b's
 };
 

@@ -1,6 +1,7 @@
 #include "delegates/gpu/templates/functions.h"
 
 #include "delegates/gpu/templates/elements.h"
+#include "delegates/gpu/templates/exact.h"
 #include "delegates/gpu/templates/math.h"
 
 namespace vireo::gpu {
@@ -67,8 +68,9 @@ constexpr Row kFunctions[] = {
     {Function::kSub, "sub", 2, kNumbers},
     {Function::kMul, "mul", 2, kNumbers},
     {Function::kDiv, "div", 2, kNumbers},
-    {Function::kModFloored, "mod", 2, kIntegers},
-    {Function::kModTruncated, "fmod", 2, kIntegers},
+    {Function::kPow, "pow", 2, kNumbers},
+    {Function::kModFloored, "mod", 2, kNumbers},
+    {Function::kModTruncated, "fmod", 2, kNumbers},
     {Function::kMin, "min", 2, kNumbers},
     {Function::kMax, "max", 2, kNumbers},
     {Function::kEqual, "equal", 2, kAny},
@@ -82,6 +84,8 @@ constexpr Row kFunctions[] = {
     {Function::kPRelu, "prelu", 2, kNumbers},
     {Function::kWhere, "where", 3, kAny},
     {Function::kClip, "clip", 3, kNumbers},
+    {Function::kQuantize, "quantize", 3, kFloats},
+    {Function::kDequantize, "dequantize", 3, kIntegers},
 };
 const Row* row_of(Function f) {
   for (const Row& row : kFunctions) {
@@ -108,11 +112,17 @@ bool makes_bool(Function f) {
 bool has_free_result(Function f) {
   return f == Function::kCast || f == Function::kBitcast || f == Function::kConstant || f == Function::kPlace;
 }
+bool is_of_codes(Function f) { return f == Function::kQuantize || f == Function::kDequantize; }
 // Operands need not be of one type.
 bool has_free_operands(Function f) {
-  return f == Function::kShiftLeft || f == Function::kShiftRight || f == Function::kWhere;
+  return f == Function::kShiftLeft || f == Function::kShiftRight || f == Function::kWhere || f == Function::kPow ||
+         is_of_codes(f);
 }
 
+bool has_optional_operand(Function f, int i) {
+  if (f == Function::kClip) return i > 0;
+  return (f == Function::kQuantize || f == Function::kDequantize) && i == 2;
+}
 struct Scope {
   Builder& b;
   const Step& step;
@@ -159,6 +169,7 @@ Value quotient(const Scope& s, Value x, Value y) {
   return s.select(minus, s.zero(x) - x, x / s.select(minus, s.one(y), y));
 }
 Value remainder(const Scope& s, Value x, Value y) {
+  if (is_float(x.type)) return remainder_of(x, y);
   if (!is_signed(x.type)) return x % y;
   const Value minus = y == -1;
   return s.select(minus, s.zero(x), x % s.select(minus, s.one(y), y));
@@ -166,7 +177,24 @@ Value remainder(const Scope& s, Value x, Value y) {
 Value floored(const Scope& s, Value x, Value y) {
   const Value r = remainder(s, x, y);
   if (!is_signed(x.type)) return r;
-  return s.select((r != 0) & ((r < 0) ^ (y < 0)), r + y, r);
+  const Value none = r == s.zero(r), turned = (r < s.zero(r)) ^ (y < s.zero(y));
+  return s.select((!none) & turned, r + y, is_float(x.type) ? s.select(none, copy_sign(r, y), r) : r);
+}
+
+// x^n modulo 2^width. x^-n is 1 / x^n towards zero: 0 but for x = 1 and -1.
+Value integer_power(const Scope& s, Value x, Value n) {
+  const Variable y = s.b.variable(s.one(x)), square = s.b.variable(x), left = s.b.variable(n);
+  s.b.loop(s.b.u32(0), s.b.u32(is_wide(n.type) ? 63 : 31), 1, [&](Value) {
+    const Value now = left.get(), by = square.get();
+    y.set(s.select((now & 1) != 0, y.get() * by, y.get()));
+    square.set(by * by);
+    left.set(now >> 1);
+  });
+  const Value result = y.get();
+  if (!is_signed(n.type)) return s.select((left.get() & 1) != 0, result * square.get(), result);
+  const Value minus = is_signed(x.type) ? x == -1 : s.b.boolean(false);
+  const Value inverse = s.select((x == 1) | (minus & ((n & 1) == 0)), s.one(x), s.select(minus, x, s.zero(x)));
+  return s.select(n < 0, inverse, result);
 }
 
 Value extreme(const Scope& s, Value x, Value y, bool greatest) {
@@ -314,6 +342,8 @@ Value binary(const Scope& s, Value x, Value y) {
       return x * y;
     case Function::kDiv:
       return quotient(s, x, y);
+    case Function::kPow:
+      return is_float(x.type) ? power_of(x, y) : integer_power(s, x, y);
     case Function::kModFloored:
       return floored(s, x, y);
     case Function::kModTruncated:
@@ -348,6 +378,46 @@ Value clip(const Scope& s, Value x, Value lo, Value hi) {
   return hi.valid() ? s.select(hi < x, hi, x) : x;
 }
 
+struct Range {
+  int32_t low, high;
+};
+Range range_of(DType t) {
+  const int bits = dtype_bits(t);
+  return dtype_is_signed(t) ? Range{-(1 << (bits - 1)), (1 << (bits - 1)) - 1} : Range{0, (1 << bits) - 1};
+}
+
+// As round_and_clamp of sdk/base/requantize.h: bounds before rounding, NaN gives the lowest.
+Value quantize(const Scope& s, DType to, DType scale_type, Value x, Value scale, Value zero) {
+  Builder& b = s.b;
+  const Range range = range_of(to);
+  const Value z = zero.valid() ? b.convert(zero, Type::kI32) : b.i32(0);
+  const Value q = rounded(scale_type, exact_quotient(rounded(scale_type, x), scale));
+  const Value least = b.convert(b.i32(range.low) - z, Type::kF32), most = b.convert(b.i32(range.high) - z, Type::kF32);
+  const Value inside = (least < q) & (q < most);
+  const Value code = b.convert(b.unary(Op::kRoundEven, s.select(inside, q, s.f(0))), Type::kI32) + z;
+  const Value held = s.select(inside, code, s.select(most <= q, b.i32(range.high), b.i32(range.low)));
+  return b.convert(held, dtype_is_signed(to) ? Type::kI32 : Type::kU32);
+}
+
+Value dequantize(const Scope& s, Value x, Value scale, Value zero) {
+  Value code = s.b.convert(x, Type::kI32);
+  if (zero.valid()) code = code - s.b.convert(zero, Type::kI32);
+  return s.b.convert(code, Type::kF32) * scale;
+}
+
+// "" or why codes and scales are not of types that go together.
+std::string refuse_codes(const Step& step, const DType operands[3]) {
+  const bool narrows = step.function == Function::kQuantize;
+  const DType code = narrows ? step.type : operands[0];
+  if (dtype_is_float(code) || code == DType::kBool ||
+      dtype_bits(code) > (narrows || operands[2] != DType::kNone ? 16 : 32) || code == DType::kU32) {
+    return std::string("the GPU has no code for codes of ") + dtype_name(code);
+  }
+  if (!dtype_is_float(operands[1]) || (operands[2] != DType::kNone && operands[2] != code))
+    return "a scale or a zero point of another type";
+  return narrows || step.type == operands[1] ? "" : "a result of another type than the scale's";
+}
+
 // An element's bits in a constant, as the lane's number.
 Value constant(Builder& b, const Step& step, const Target& target) {
   if (dtype_bits(step.type) == 64) return b.constant(lane_type(step.type, target), step.bits);
@@ -373,7 +443,7 @@ std::string refuse(const Step& step, const DType operands[3], const Target& targ
     return name + " makes " + dtype_name(step.type) + ", which this GPU does not compute with";
   for (int i = 0; i < row->operands; ++i) {
     if (operands[i] == DType::kNone) {
-      if (step.function == Function::kClip && i > 0) continue;
+      if (has_optional_operand(step.function, i)) continue;
       return name + " lacks operand " + std::to_string(i);
     }
     if (lane_type(operands[i], target) == Type::kNone)
@@ -385,6 +455,10 @@ std::string refuse(const Step& step, const DType operands[3], const Target& targ
   const DType type = operands[step.function == Function::kWhere ? 1 : 0];
   if (row->operands > 0 && (row->kinds & kind_of(type)) == 0)
     return "the GPU has no code for " + name + " of " + dtype_name(type);
+  if (is_of_codes(step.function)) return refuse_codes(step, operands);
+  if (step.function == Function::kPow && kind_of(operands[1]) != kind_of(type)) {
+    return "the GPU has no code for pow of " + std::string(dtype_name(type)) + " and " + dtype_name(operands[1]);
+  }
   const DType wanted = makes_bool(step.function) ? DType::kBool : type;
   if (!has_free_result(step.function) && step.type != wanted)
     return name + " of " + dtype_name(type) + " cannot make " + dtype_name(step.type);
@@ -406,6 +480,10 @@ Value apply(const Step& step, const DType operands[3], const Value values[3], Bu
       return decode(step.type, encode(operands[0], values[0]));
     case Function::kWhere:
       return b.select(values[0], values[1], values[2]);
+    case Function::kQuantize:
+      return quantize(s, step.type, operands[1], values[0], values[1], values[2]);
+    case Function::kDequantize:
+      return rounded(step.type, dequantize(s, values[0], values[1], values[2]));
     case Function::kClip:
       return clip(s, values[0], values[1], values[2]);
     default:

@@ -8,6 +8,7 @@
 #include "delegates/gpu/templates/functions.h"
 #include "delegates/gpu/templates/testing.h"
 #include "sdk/base/half.h"
+#include "sdk/base/requantize.h"
 
 namespace vireo::gpu::functions_test {
 namespace {
@@ -241,10 +242,111 @@ TEST(Functions, SixteenBitFloatsRoundToNearestEven) {
   }
 }
 
+void add_pairs(Trials& trials, Function f, const std::vector<float>& a, const std::vector<float>& b,
+               double (*of)(double, double), double ulps) {
+  Step step;
+  step.function = f;
+  const ChainProblem p = elementwise(step, {DType::kF32, DType::kF32}, static_cast<int64_t>(a.size()));
+  trials.add(name_of(f), made(p, rich_target()), rich_target(), {bytes_of(a), bytes_of(b), Bytes(a.size() * 4, 7)},
+             [=](const std::vector<Bytes>& out) {
+               const std::vector<float> y = as<float>(out[2]);
+               for (size_t i = 0; i < a.size(); ++i) {
+                 const double wanted = of(static_cast<double>(a[i]), static_cast<double>(b[i]));
+                 ASSERT_LE(ulps_apart(y[i], wanted), ulps)
+                     << a[i] << ", " << b[i] << ": " << y[i] << ", not " << wanted;
+                 const bool same_sign = isnan(wanted) || signbit(y[i]) == signbit(wanted);
+                 ASSERT_TRUE(same_sign) << a[i] << ", " << b[i];
+               }
+             });
+}
+
+double floored_mod(double a, double b) {
+  const double r = fmod(a, b);
+  if (r == 0) return copysign(r, b);
+  return (r < 0) != (b < 0) ? static_cast<double>(static_cast<float>(r) + static_cast<float>(b)) : r;
+}
+
+TEST(Functions, PowersAndRemainders) {
+  Trials trials;
+  const float ends[] = {0.0f,        -0.0f, 1.0f,   -1.0f,  2.0f,     -2.0f,     3.0f, 0.5f,        -0.5f,     2.5f,
+                        16777215.0f, 1e20f, -1e20f, 1e-42f, INFINITY, -INFINITY, NAN,  0.99999994f, 1.0000001f};
+  std::vector<float> a, b;
+  for (const float x : ends) {
+    for (const float y : ends) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  std::vector<float> ma = a, mb = b;
+  for (const float x : random_floats(3000, 1, 0, 10)) a.push_back(x);
+  for (const float y : random_floats(3000, 2, -30, 30)) b.push_back(y);
+  for (const float x : random_floats(500, 3, 0.99f, 1.01f)) a.push_back(x);
+  for (const float y : random_floats(500, 4, -8000, 8000)) b.push_back(y);
+  add_pairs(trials, Function::kPow, a, b, pow, 3);
+  for (const float x : random_floats(1000, 5, -1e9f, 1e9f)) ma.push_back(x);
+  for (const float y : random_floats(1000, 6, -7, 7)) mb.push_back(y);
+  add_pairs(trials, Function::kModTruncated, ma, mb, fmod, 0);
+  add_pairs(trials, Function::kModFloored, ma, mb, floored_mod, 0);
+  check_integers<int32_t>(
+      trials, DType::kI32, Function::kPow,
+      [](int64_t x, int64_t n) {
+        if (n < 0) return x == 1 || (x == -1 && n % 2 == 0) ? int64_t{1} : x == -1 ? int64_t{-1} : int64_t{0};
+        uint64_t y = 1;
+        for (uint64_t s = static_cast<uint64_t>(x); n != 0; n >>= 1, s *= s) y *= (n & 1) != 0 ? s : 1;
+        return static_cast<int64_t>(y);
+      },
+      false);
+}
+
+template <class T>
+void check_quantize(Trials& trials, DType type, float scale, T zero) {
+  std::vector<float> x = hard_floats(200 * scale, 3);
+  for (int k = -300; k < 300; ++k) {  // beside halves, where a quotient that is off by one place shows
+    const float tie = (static_cast<float>(k) + 0.5f) * scale;
+    x.insert(x.end(), {tie, nextafterf(tie, 1e9f), nextafterf(tie, -1e9f)});
+  }
+  ChainProblem p;
+  p.shape = {static_cast<int64_t>(x.size())};
+  View one;
+  one.strides = {0};
+  p.expression.inputs = {{DType::kF32, dense(p.shape)}, {DType::kF32, one}, {type, one}};
+  Step narrow, widen;
+  narrow.function = Function::kQuantize;
+  narrow.type = type;
+  narrow.a = 0;
+  narrow.b = widen.b = 1;
+  narrow.c = widen.c = 2;
+  widen.function = Function::kDequantize;
+  widen.a = 3;
+  p.expression.steps = {narrow, widen};
+  p.expression.outputs = {{3, dense(p.shape)}, {4, dense(p.shape)}};
+  trials.add("quantize", made(p, rich_target()), rich_target(),
+             {bytes_of(x), bytes_of(std::vector<float>{scale}), bytes_of(std::vector<T>{zero}),
+              Bytes(x.size() * sizeof(T)), Bytes(x.size() * 4)},
+             [=](const std::vector<Bytes>& out) {
+               const std::vector<T> codes = as<T>(out[3]);
+               const std::vector<float> back = as<float>(out[4]);
+               for (size_t i = 0; i < x.size(); ++i) {
+                 ASSERT_EQ(codes[i], round_and_clamp(x[i] / scale, zero, std::numeric_limits<T>::min(),
+                                                     std::numeric_limits<T>::max()))
+                     << x[i];
+                 ASSERT_EQ(back[i], static_cast<float>(codes[i] - zero) * scale);
+               }
+             });
+}
+
+TEST(Functions, CodesAreThoseOfTheReference) {
+  Trials trials;
+  check_quantize<int8_t>(trials, DType::kI8, 0.037f, 0);
+  check_quantize<uint8_t>(trials, DType::kU8, 1.7e-3f, 131);
+  check_quantize<int16_t>(trials, DType::kI16, 0.1f, -7);
+  check_quantize<uint8_t>(trials, DType::kU8, 3.0f, 0);
+}
+
 TEST(Functions, WhatHasNoCodeIsRefused) {
   Step step;
   step.function = Function::kPow;
-  EXPECT_NE(made(elementwise(step, {DType::kF32, DType::kF32}, 4), rich_target()).refusal, "");
+  EXPECT_NE(made(elementwise(step, {DType::kF32, DType::kI32}, 4), rich_target()).refusal, "");
   step.function = Function::kSin;
   step.type = DType::kI32;
   EXPECT_NE(made(elementwise(step, {DType::kI32}, 4), rich_target()).refusal, "");
