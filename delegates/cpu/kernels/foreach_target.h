@@ -6,6 +6,10 @@
 // once. This file then only sets the macros of each set and compiles the kernel. Without precompiled headers, or where
 // there is only one set, it includes Highway's own file.
 //
+// A core's set is looked up by the sets of precompiled.h (Highway's GetIndex() was compiled there), also for a kernel that
+// has fewer. So a kernel's table has a function for each of them: where it has none of its own, that of the next lesser
+// set. tests/perf/instructions/dispatch_test.py holds all tables to it.
+//
 // Three macros are Highway's own (1.2.0): HWY_TARGET_TOGGLE changes with each set, so that headers with per-target
 // contents (-inl.h) are read again; HWY_HIGHWAY_PER_TARGET, being unlike it, tells highway.h that it was read.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_FOREACH_TARGET_H_
@@ -43,9 +47,9 @@
 #include <hwy/ops/set_macros-inl.h>
 #include HWY_TARGET_INCLUDE
 #include "delegates/cpu/kernels/toggle_target.h"
-#elif !(HWY_TARGETS & HWY_AVX3_DL)  // precompiled.h has the set, this kernel has not
+#elif !(HWY_TARGETS & HWY_AVX3_DL)
 #undef HWY_CHOOSE_AVX3_DL
-#define HWY_CHOOSE_AVX3_DL(FUNC_NAME) nullptr
+#define HWY_CHOOSE_AVX3_DL(FUNC_NAME) HWY_CHOOSE_AVX3(FUNC_NAME)
 #endif
 
 #if (HWY_TARGETS & HWY_AVX3_ZEN4) && HWY_STATIC_TARGET != HWY_AVX3_ZEN4
@@ -56,7 +60,7 @@
 #include "delegates/cpu/kernels/toggle_target.h"
 #elif !(HWY_TARGETS & HWY_AVX3_ZEN4)
 #undef HWY_CHOOSE_AVX3_ZEN4
-#define HWY_CHOOSE_AVX3_ZEN4(FUNC_NAME) nullptr
+#define HWY_CHOOSE_AVX3_ZEN4(FUNC_NAME) HWY_CHOOSE_AVX3_DL(FUNC_NAME)
 #endif
 
 #if HWY_TARGETS & ~(HWY_STATIC_TARGET | HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL | HWY_AVX3_ZEN4)

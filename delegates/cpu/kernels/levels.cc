@@ -7,10 +7,7 @@ namespace vireo::cpu {
 // Highway calls AVX-512 with bfloat16 products AVX3_ZEN4 and keeps that name from Intel's cores, because it compresses
 // vectors in another way there, which no kernel here does: theirs have it too.
 int64_t supported_levels() {
-  int64_t found = hwy::SupportedTargets();
-#ifdef VIREO_LEVELS_LEFT_OUT
-  found &= ~static_cast<int64_t>(VIREO_LEVELS_LEFT_OUT);  // this build may run on a machine that has more
-#endif
+  const int64_t found = hwy::SupportedTargets();
 #if HWY_ARCH_X86
   if ((found & HWY_AVX3_SPR) != 0) return found | HWY_AVX3_ZEN4;
 #endif
