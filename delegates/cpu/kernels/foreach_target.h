@@ -6,9 +6,9 @@
 // once. This file then only sets the macros of each set and compiles the kernel. Without precompiled headers, or where
 // there is only one set, it includes Highway's own file.
 //
-// A core's set is looked up by the sets of precompiled.h (Highway's GetIndex() was compiled there), also for a kernel that
-// has fewer. So a kernel's table has a function for each of them: where it has none of its own, that of the next lesser
-// set. tests/perf/instructions/dispatch_test.py holds all tables to it.
+// A core's set is looked up by the sets of precompiled.h (Highway's GetIndex() was compiled there), also for a kernel
+// that has fewer. So a kernel's table has a function for each of them: where it has none of its own, that of the next
+// lesser set. tests/perf/instructions/dispatch_test.py holds all tables to it.
 //
 // Three macros are Highway's own (1.2.0): HWY_TARGET_TOGGLE changes with each set, so that headers with per-target
 // contents (-inl.h) are read again; HWY_HIGHWAY_PER_TARGET, being unlike it, tells highway.h that it was read.
