@@ -67,6 +67,17 @@ class Vulkan(unittest.TestCase):
                 print(f"\n{name}: " + ", ".join(f"{d} {s:.0%}" for d, s in told["share"].items()))
                 self.assertGreater(told["share"].get("vulkan", 0), 0)
 
+    def test_integers_are_the_cpus_to_the_bit(self):
+        for name in ("integer_golden", "integer_golden_wide"):
+            with self.subTest(name):
+                done = support.vireo("verify", support.ROOT / "tests" / "golden" / f"{name}.vireo", "--placements", "4", "--device", "vulkan,cpu", "--plugins", PLUGIN,
+                                     "--json", check=False)
+                self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+                told = json.loads(done.stdout)
+                self.assertGreater(told["share"].get("vulkan", 0), 0)
+                for p in told["placements"]:
+                    self.assertTrue(p["identical"], f"placement {p['seed']} differs from the CPU by {p['max_abs']}")
+
     def test_what_is_left_has_a_reason(self):
         file = support.convert(MODELS / "kws_dscnn.onnx", "vulkan_open")
         told = support.vireo("explain", file, "--device", "vulkan,cpu", "--plugins", PLUGIN).stdout

@@ -79,6 +79,43 @@ std::string int_affine(Lowering& l) {
   return c.store(c.b.code(v, codes_of(a)));
 }
 
+// Codes become places in the table, in memory: a gather reads its indices there.
+std::string int_table(Lowering& l) {
+  const Datum& x = l.in(0);
+  const Laid from = l.laid(l.node().inputs[0]), table = l.laid(l.node().inputs[1]);
+  const Laid y = l.make(l.node().outputs[0]);
+  Extents shape = x.dims.empty() ? Extents{1} : x.dims;
+  const auto count = static_cast<uint64_t>(x.count());
+  const Laid places{l.make_memory(count * sizeof(int32_t)), 0, dense_strides(shape)};
+  ChainProblem widen;
+  widen.shape = shape;
+  ExpressionBuilder w(&widen.expression);
+  View codes = view_of(from);
+  codes.strides.resize(shape.size(), 0);
+  const int code = w.function(Function::kBitcast, DType::kU8, w.input(x.dtype, codes));
+  w.output(w.function(Function::kCast, kSum, code), view_of(places));
+  Work& first = l.push(std::move(widen));
+  first.reads = {from.memory};
+  first.writes = {places.memory};
+  ChainProblem pick;
+  pick.shape = shape;
+  ExpressionBuilder b(&pick.expression);
+  View entry;
+  entry.offset = table.offset;
+  entry.strides.assign(shape.size(), 0);
+  entry.strides.back() = table.strides[0];
+  entry.gather_axis = static_cast<int>(shape.size()) - 1;
+  entry.gather_input = b.input(kSum, view_of(places));
+  entry.gather_extent = 256;
+  View out = view_of(y);
+  out.strides.resize(shape.size(), 0);
+  b.output(b.input(l.in(1).dtype, entry), out);
+  Work& second = l.push(std::move(pick));
+  second.reads = {places.memory, table.memory};
+  second.writes = {y.memory};
+  return "";
+}
+
 // Scale or zero point of each element: one for all, or one an index of the axis.
 View parameter_view(const Lowering& l, size_t input, const Laid& at, int64_t axis) {
   View view;
@@ -131,6 +168,8 @@ std::string lower_integer(Lowering& l) {
       return int_mul(l);
     case VIREO_OP_INT_AFFINE:
       return int_affine(l);
+    case VIREO_OP_INT_TABLE:
+      return int_table(l);
     case VIREO_OP_QUANTIZE_LINEAR:
       return quantize(l);
     default:
