@@ -105,10 +105,11 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
 }  // namespace
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
-  return choose_tiles(problem.m, problem.n, count_of(problem.batch), target);
+  return choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1, target);
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
-  return choose_tiles(problem.images * problem.window.places(), problem.outputs, problem.groups, target);
+  return choose_tiles(problem.images * problem.window.places(), problem.outputs,
+                      problem.channels * problem.window.taps(), problem.groups, problem.w.output != 1, target);
 }
 
 Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {

@@ -46,6 +46,9 @@ struct ConvolutionProblem {
 struct ProductTiling {
   uint32_t tile_m = 64, tile_n = 64, tile_k = 16;  // of a workgroup
   uint32_t lane_m = 4, lane_n = 4;                 // of a lane
+  // Few rows: this many lanes, a power of two, share the depth of each of tile_n columns, and each has all of tile_m
+  // rows; tile_k, lane_m and lane_n do not count. 0: tiles.
+  uint32_t depth_lanes = 0;
 };
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target);

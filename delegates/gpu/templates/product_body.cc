@@ -5,6 +5,7 @@
 namespace vireo::gpu {
 namespace {
 
+constexpr int64_t kFewRows = 4;    // up to which w is read once and not kept
 constexpr uint32_t kUnrolled = 4;  // steps along k that stand in the code one after the other
 
 class Body {
@@ -126,30 +127,44 @@ class Body {
 
 }  // namespace
 
-uint32_t product_lanes(const ProductTiling& t) { return (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n); }
+uint32_t product_lanes(const ProductTiling& t) {
+  return t.depth_lanes > 0 ? t.tile_n * t.depth_lanes : (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n);
+}
 
 std::string refuse_tiling(const ProductTiling& t, const Target& target) {
-  if (t.lane_m == 0 || t.lane_n == 0 || t.tile_k == 0 || t.tile_m % t.lane_m != 0 || t.tile_n % t.lane_n != 0 ||
-      t.tile_k % std::min(kUnrolled, t.tile_k) != 0) {
+  const bool few = t.depth_lanes > 0;
+  if (t.tile_m == 0 || t.tile_n == 0 || (few && (t.depth_lanes & (t.depth_lanes - 1)) != 0)) {
+    return "a product's depth among lanes that are no power of two";
+  }
+  if (!few && (t.lane_m == 0 || t.lane_n == 0 || t.tile_k == 0 || t.tile_m % t.lane_m != 0 ||
+               t.tile_n % t.lane_n != 0 || t.tile_k % std::min(kUnrolled, t.tile_k) != 0)) {
     return "a product's tile that lanes do not divide";
   }
-  const uint32_t shared = (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
-  if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x))
+  const uint32_t shared = few ? t.tile_m * product_lanes(t) * 4 : (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
+  if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x)) {
     return "a product's tile of more lanes than this GPU has";
-  return shared > target.shared_bytes
-             ? "a product's tile of " + std::to_string(shared) + " bytes, more than this GPU shares"
-             : "";
+  }
+  if (shared <= target.shared_bytes) return "";
+  return "a product's tile of " + std::to_string(shared) + " bytes, more than this GPU shares";
 }
 
 void write_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                    const std::function<std::vector<Value>(Value, Value)>& place) {
+  if (tiling.depth_lanes > 0) return write_few_rows(builder, target, numbers, shape, tiling, x, w, epilogue, place);
   Body(builder, target, numbers, shape, tiling).run(x, w, epilogue, place);
 }
 
-ProductTiling choose_tiles(int64_t m, int64_t n, int64_t batch, const Target& target) {
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, const Target& target) {
   const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
-  if (m <= 2) return {static_cast<uint32_t>(m), 64, 16, 1, 1};
+  if (m <= kFewRows) {
+    ProductTiling few;
+    few.tile_m = static_cast<uint32_t>(m);
+    few.depth_lanes = along_k ? 32 : 4;
+    while (few.depth_lanes > 1 && few.depth_lanes > k) few.depth_lanes /= 2;
+    few.tile_n = std::min(128u, lanes) / few.depth_lanes;
+    return few;
+  }
   ProductTiling t = {64, 64, 16, 4, 4};
   const auto tiles = [&] { return batch * ((m + t.tile_m - 1) / t.tile_m) * ((n + t.tile_n - 1) / t.tile_n); };
   while (t.tile_m > 16 && (m <= t.tile_m / 2 || tiles() < 64)) t.tile_m /= 2;

@@ -42,8 +42,14 @@ void write_product(Builder& builder, const Target& target, Numbers& numbers, con
                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                    const std::function<std::vector<Value>(Value, Value)>& place);
 
+// The same by lanes that share the depth (ProductTiling::depth_lanes).
+void write_few_rows(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+                    const std::function<std::vector<Value>(Value, Value)>& place);
+
 uint32_t product_lanes(const ProductTiling& tiling);
-ProductTiling choose_tiles(int64_t m, int64_t n, int64_t batch, const Target& target);
+// along_k: w's neighbours in memory lie along k.
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, const Target& target);
 
 }  // namespace vireo::gpu
 

@@ -85,15 +85,15 @@ void add_matrices(Trials& trials, const ProductProblem& p, const ProductTiling& 
 
 TEST(Product, BatchedMatricesOfAnyOrder) {
   Trials trials;
-  const ProductTiling small = {16, 16, 16, 4, 4}, wide = {16, 64, 8, 2, 4}, one = {1, 64, 16, 1, 1};
+  const ProductTiling tilings[] = {{16, 16, 16, 4, 4}, {16, 64, 8, 2, 4}, {1, 64, 16, 1, 1}, {2, 4, 0, 0, 0, 16}};
   int turn = 0;
   for (const Case& c : {Case{1, 1, 1}, Case{5, 7, 9}, Case{16, 16, 16}, Case{33, 20, 18}, Case{2, 70, 5},
-                        Case{1, 130, 33}, Case{64, 64, 16}}) {
+                        Case{1, 130, 33}, Case{3, 9, 260}, Case{64, 64, 16}}) {
     for (const Target& target : {plain_target(), rich_target()}) {
       const bool bias = turn % 3 != 0;
       const ProductProblem p = matrices(c, (turn & 1) != 0, (turn & 2) != 0, bias);
       add_matrices(trials, p, choose_product(p, target), target, bias);
-      add_matrices(trials, p, turn % 3 == 0 ? small : turn % 3 == 1 ? wide : one, target, bias);
+      add_matrices(trials, p, tilings[turn % 4], target, bias);
       ++turn;
     }
   }
@@ -228,6 +228,10 @@ TEST(Product, ConvolutionsOfEveryLayout) {
   }
   add_convolution(trials, plain, 1, 5, 6, layouts[1], rich_target());
   add_convolution(trials, strided, 1, 5, 6, layouts[0], rich_target());
+  Window whole;  // one place of the output: few rows
+  whole.in = whole.kernel = {1, 3, 3};
+  add_convolution(trials, whole, 1, 5, 6, layouts[2], plain_target());
+  add_convolution(trials, whole, 2, 3, 4, layouts[0], rich_target());
   add_convolution(trials, plain, 1, 3, 40, {true, true}, rich_target());
 }
 
@@ -235,6 +239,7 @@ TEST(Product, WhatDoesNotFitIsRefused) {
   const ProductProblem p = matrices({64, 64, 64}, false, false, false);
   EXPECT_NE(make_product(p, {128, 128, 16, 4, 4}, plain_target()).refusal, "");  // 1024 lanes
   EXPECT_NE(make_product(p, {64, 64, 64, 8, 8}, plain_target()).refusal, "");    // 33 KB of shared memory
+  EXPECT_NE(make_product(p, {2, 4, 0, 0, 0, 12}, plain_target()).refusal, "");   // no power of two
   ProductProblem mixed = p;
   mixed.x.dtype = DType::kI8;
   EXPECT_NE(make_product(mixed, choose_product(mixed, plain_target()), plain_target()).refusal, "");

@@ -1,0 +1,99 @@
+// Products of few rows (a token's vector, a classifier behind a pool): bound by reading w once, so that nothing goes
+// through shared memory but the sums. Lanes share the depth of a column, neighbours where w has neighbours.
+#include "delegates/gpu/templates/product_body.h"
+
+namespace vireo::gpu {
+namespace {
+
+constexpr int64_t kTurns = 4;  // elements of w that a lane asks for before it needs the first
+
+class FewRows {
+ public:
+  FewRows(Builder& b, const Target& target, Numbers& numbers, const ProductShape& shape, const ProductTiling& tiling)
+      : b_(b), t_(tiling), shape_(shape), elements_(b, target), type_(lane_type(shape.sum, target)) {
+    m_ = numbers(shape.m);
+    n_ = numbers(shape.n);
+    k_ = numbers(shape.k);
+    lane_ = b_.lane();
+  }
+
+  void run(const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+           const std::function<std::vector<Value>(Value, Value)>& place) {
+    const int64_t columns = t_.tile_n, shares = t_.depth_lanes;
+    const Value of_column = w.k_is_fastest ? lane_ / shares : lane_ % columns;
+    share_ = w.k_is_fastest ? lane_ % shares : lane_ / columns;
+    const Value row0 = b_.group(0) * t_.tile_m, column = b_.group(1) * columns + of_column;
+    const Value column_inside = shape_.n % columns == 0 ? b_.boolean(true) : column < n_;
+    const ProductOperand::Line w_line = w.line(b_.select(column_inside, column, n_ - 1));
+    std::vector<ProductOperand::Line> x_lines;
+    std::vector<Variable> sums;
+    for (uint32_t i = 0; i < t_.tile_m; ++i) {
+      x_lines.push_back(x.line(b_.select(row_inside(row0 + i), row0 + i, m_ - 1)));
+      sums.push_back(b_.variable(b_.number(type_, 0)));
+    }
+    b_.loop(share_, k_, t_.depth_lanes * static_cast<uint32_t>(kTurns), [&](Value from) {
+      for (int64_t turn = 0; turn < kTurns; ++turn) accumulate(x, x_lines, w, w_line, from + turn * shares, sums);
+    });
+    // Places of one column's shares are `pitch` apart.
+    const int64_t pitch = w.k_is_fastest ? 1 : columns;
+    for (uint32_t i = 0; i < t_.tile_m; ++i) arrays_.push_back(b_.shared(type_, product_lanes(t_)));
+    for (uint32_t i = 0; i < t_.tile_m; ++i) b_.shared_store(arrays_[i], lane_, sums[i].get());
+    b_.barrier();
+    for (int64_t half = shares / 2; half > 0; half /= 2) {
+      b_.when(share_ < half, [&] {
+        for (const uint32_t array : arrays_) {
+          const Value other = b_.shared_load(array, lane_ + half * pitch);
+          b_.shared_store(array, lane_, b_.shared_load(array, lane_) + other);
+        }
+      });
+      b_.barrier();
+    }
+    for (uint32_t i = 0; i < t_.tile_m; ++i) {
+      b_.when((share_ == 0) & column_inside & row_inside(row0 + i), [&] {
+        const std::vector<Value> at = place(row0 + i, column);
+        epilogue.store(epilogue.at(at, {b_.shared_load(arrays_[i], lane_)}), at);
+      });
+    }
+  }
+
+ private:
+  Value row_inside(Value row) { return shape_.m % t_.tile_m == 0 ? b_.boolean(true) : row < m_; }
+
+  // An element that stands for 0 adds nothing, whatever the other operand is.
+  void accumulate(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines, const ProductOperand& w,
+                  const ProductOperand::Line& w_line, Value k, const std::vector<Variable>& sums) {
+    const bool whole = shape_.k % (t_.depth_lanes * kTurns) == 0;
+    const Value there = whole ? b_.boolean(true) : k < k_;
+    const Value at = b_.select(there, k, k_ - 1);
+    const ProductOperand::Element e = w.read(w_line, at);
+    const Value weight = load(w, e);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const ProductOperand::Element mine = x.read(x_lines[i], at);
+      const Value v = load(x, mine), now = sums[i].get();
+      const Value next = type_ == Type::kF32 ? b_.fma(v, weight, now) : v * weight + now;
+      sums[i].set(b_.select(there & mine.inside & e.inside, next, now));
+    }
+  }
+  Value load(const ProductOperand& operand, const ProductOperand::Element& e) {
+    const Value v = b_.convert(elements_.load(operand.tensor, b_.select(e.inside, e.index, b_.u32(0))), type_);
+    return operand.zero != 0 ? v - operand.zero : v;
+  }
+
+  Builder& b_;
+  const ProductTiling& t_;
+  const ProductShape& shape_;
+  Elements elements_;
+  Type type_;
+  Value m_, n_, k_, lane_, share_;
+  std::vector<uint32_t> arrays_;
+};
+
+}  // namespace
+
+void write_few_rows(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
+                    const std::function<std::vector<Value>(Value, Value)>& place) {
+  FewRows(builder, target, numbers, shape, tiling).run(x, w, epilogue, place);
+}
+
+}  // namespace vireo::gpu
