@@ -1,6 +1,8 @@
 #include "runtime/devices/graph_view.h"
 
+#include "runtime/devices/plugins.h"
 #include "runtime/devices/runtime.h"
+#include "sdk/base/config.h"
 #include "sdk/graph/graph_host.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/op.h"
@@ -54,7 +56,10 @@ class View {
 };
 
 void log(void* context, vireo_log_level level, const char* text) {
-  const auto* rt = static_cast<const vireo_runtime*>(context);
+  auto* const rt = static_cast<vireo_runtime*>(context);
+#if VIREO_PLUGINS
+  if (level == VIREO_LOG_ERROR) hear_error(rt, text);
+#endif
   if (rt->log != nullptr) rt->log(rt->log_context, level, text);
 }
 

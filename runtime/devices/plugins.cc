@@ -97,6 +97,7 @@ void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
       reinterpret_cast<vireo_delegate_open_function>(platform::find_symbol(p->library, VIREO_DELEGATE_OPEN));
   const char* why = nullptr;
   vireo_status opened = VIREO_OK;
+  __atomic_store_n(&rt->opening, p, __ATOMIC_RELEASE);
   if (open == nullptr) {
     why = "it does not export " VIREO_DELEGATE_OPEN;
   } else {
@@ -120,11 +121,18 @@ void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
       if (why != nullptr) p->delegate = nullptr;
     }
   }
+  (void)__atomic_exchange_n(&rt->opening, nullptr, __ATOMIC_ACQ_REL);
   if (why == nullptr) return;
+  const char* const said = __atomic_load_n(&p->spoke, __ATOMIC_ACQUIRE) != 0 ? static_cast<const char*>(p->said) : "";
+  const char* const between = said[0] != 0 ? ": " : "";
+  Error whole;
   if (opened != VIREO_OK) {
-    (void)fail(&error, Status::kUnsupported, "{}: open({}) gave status {}", why, VIREO_DELEGATE_ABI, opened);
-    if (error.message[0] != 0) why = error.message;
+    (void)fail(&whole, Status::kUnsupported, "{}: open({}) gave status {}{}{}", why, VIREO_DELEGATE_ABI, opened,
+               between, said);
+  } else if (said[0] != 0) {
+    (void)fail(&whole, Status::kUnsupported, "{}: {}", why, said);
   }
+  if (whole.message[0] != 0) why = whole.message;
   refuse(rt, p, why);
   platform::close_library(p->library);
   p->library = nullptr;
@@ -174,6 +182,14 @@ Status open_plugins(vireo_runtime* rt, const char* list, const ProbeOptions* pro
     list = *end == 0 ? end : end + 1;
   }
   return listing.status;
+}
+
+void hear_error(vireo_runtime* rt, const char* text) {
+  Plugin* const p = __atomic_exchange_n(&rt->opening, nullptr, __ATOMIC_ACQ_REL);
+  if (p == nullptr) return;
+  const size_t n = strlen(text);
+  memcpy(p->said, text, n < sizeof(p->said) ? n : sizeof(p->said) - 1);
+  __atomic_store_n(&p->spoke, 1u, __ATOMIC_RELEASE);
 }
 
 void close_plugins(vireo_runtime* rt) {

@@ -19,6 +19,8 @@ struct Plugin {
   const vireo_delegate* delegate = nullptr;  // null where it was refused; else:
   vireo_delegate table = {};                 // its table as this header knows it
   uint32_t device_count = 0;
+  uint32_t spoke = 0;     // `said` is whole
+  char said[160] = {};    // the first error that it logged while it was opened
   char reason[256] = {};  // why it was refused; "" where it serves
   char path[1024] = {};
 };
@@ -29,6 +31,8 @@ struct Plugin {
 // Each is probed before (platform/probe.h), unless `probe` is null.
 Status open_plugins(vireo_runtime* runtime, const char* list, const ProbeOptions* probe, Error* error);
 void close_plugins(vireo_runtime* runtime);
+// For the host's log, from any thread: keeps the first error of a plug-in that is being opened.
+void hear_error(vireo_runtime* runtime, const char* text);
 
 }  // namespace vireo
 

@@ -64,6 +64,7 @@ struct vireo_runtime {
   void (*log)(void* context, vireo_log_level level, const char* text) = nullptr;
   void* log_context = nullptr;
   vireo::Plugin* plugins = nullptr;  // plugins.h
+  vireo::Plugin* opening = nullptr;  // the one whose first error is wanted as its reason
   vireo_trust trust = VIREO_TRUST_INIT;
   uint32_t takes_signed = 0;  // in a build that cannot check signatures: the caller said that none is wanted
   uint32_t device_count = 0;

@@ -46,6 +46,7 @@ static vireo_status enumerate(void* self, const vireo_host* host, uint32_t index
   static char names[64][8];
   (void)host;
   maybe(CRASH_ENUMERATE, HANG_ENUMERATE);
+  if (KIND == NO_DEVICE) host->log(host->context, VIREO_LOG_ERROR, "no card is plugged in");
   if (KIND == NO_DEVICE || (KIND != ENDLESS && index != 0)) return VIREO_INVALID_ARGUMENT;
   names[index % 64][0] = 'd';
   names[index % 64][1] = (char)('a' + index % 26);

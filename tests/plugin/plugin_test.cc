@@ -73,7 +73,7 @@ TEST(Plugin, EachFaultHasItsReason) {
       {"nameless", "it has no name"},
       {"holes", "enumerate, claim, memory, load, submit, unload, health or release is missing"},
       {"deaf", "it has wait without cancel, or cancel without wait"},
-      {"no_device", "its devices are not there"},
+      {"no_device", "its devices are not there: no card is plugged in"},
       {"endless", "it enumerates more devices than a runtime has room for"},
       {"taken_name", "another delegate has a device of the same name"},
       {"bad_name", "a device's name is too long, has a comma, or is \"auto\""},
@@ -297,7 +297,7 @@ TEST_F(Probe, WithoutAProgramNothingIsOpened) {
       << opened.plugin(0).reason;
   ASSERT_EQ(setenv("VIREO_PROBE", "off", 1), 0);
   EXPECT_STREQ(Opened(kHostile + "hostile_no_device.so", nullptr, folder_.c_str()).plugin(0).reason,
-               "its devices are not there");
+               "its devices are not there: no card is plugged in");
   ASSERT_EQ(unsetenv("VIREO_PROBE"), 0);
 }
 
