@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "c_api/cli/file.h"
 #include "c_api/cli/nearest.h"
 #include "c_api/cli/options.h"
 #include "c_api/cli/reference.h"
 #include "converter/cli/import_options.h"
+#include "converter/cli/int4.h"
 #include "converter/cli/int8.h"
 #include "converter/cli/limits.h"
 #include "converter/cli/onnx_source.h"
@@ -26,7 +29,7 @@ struct ConvertOptions_here {
   Limits limits;
   std::vector<std::string> shapes, bounds, skip, states, targets;
   ImportOptions import;
-  Int8Request int8;
+  QuantizeRequest by_data;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   bool no_optimize = false, json = false;
@@ -53,7 +56,7 @@ void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert)
 
 void finish(const std::string& what, const ConvertOptions_here& options, const ConvertReport& report,
             const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
-            bool each_node, const Int8Run* int8, Context& context) {
+            bool each_node, const Quantization* quantization, Context& context) {
   if (!good) context.exit_status = 1;
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
@@ -63,7 +66,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     if (!good) json["gaps"] = gaps_json(diagnostics);
     if (!good) json["nodes_passed_over"] = report.nodes_passed_over;
     if (good) json.update(report_json(report));
-    if (good && int8 != nullptr) json["quantization"] = int8->json();
+    if (good && quantization != nullptr) json["quantization"] = quantization->json();
     for (const TargetReport& target : targets) json["targets"].push_back(json_of(target, each_node));
     return print_json(json);
   }
@@ -106,7 +109,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     std::cout << formatted("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(),
                            worst->sqnr_db, worst->tensor.c_str());
   }
-  if (int8 != nullptr) std::cout << int8->text();
+  if (quantization != nullptr) std::cout << quantization->text();
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
     for (const std::string& name : report.open_dimensions) std::cout << name << " ";
@@ -138,6 +141,8 @@ std::vector<std::string> texts_of(const ConvertOptions_here& options) {
 
 // The scheme that needs sample data.
 constexpr char kInt8[] = "int8";
+// The one that can do with and without, and its format in recipes.
+constexpr char kInt4[] = "int4", kInt4Format[] = "w4/32";
 
 std::vector<std::string> all_schemes() {
   std::vector<std::string> names = quant::scheme_list();
@@ -196,8 +201,6 @@ ConvertOptions common_options(const ConvertOptions_here& options, const std::vec
 // What the targets say where the user says nothing, and the passes that they leave out.
 ConvertOptions_here for_targets(const ConvertOptions_here& given, const std::vector<target::Profile>& profiles) {
   ConvertOptions_here options = given;
-  // A recipe is for int8, and so are data.
-  if (given.quantize.empty() && given.int8.asked()) options.quantize = kInt8;
   options.quantize = common_precision(profiles, options.quantize);
   for (const target::Profile& profile : profiles) {
     for (const std::string& pass : profile.skip) {
@@ -207,30 +210,52 @@ ConvertOptions_here for_targets(const ConvertOptions_here& given, const std::vec
   return options;
 }
 
-// Null where the conversion is another one.
-std::unique_ptr<Int8Run> int8_run(const ConvertOptions_here& options, Progress* progress, ConvertOptions* convert) {
-  const Int8Request& request = options.int8;
-  if (options.quantize != kInt8) {
-    if (!options.quantize.empty() && (request.asked() || !request.save_recipe.empty()))
-      throw Failure("sample data and recipes are for int8, and --quantize is " + options.quantize,
-                    "say --quantize int8, or leave --calibrate and --recipe out");
-    return nullptr;
-  }
-  if (!request.asked())
+// The recipe, where sample data or a recipe are given; the scheme is what it says.
+std::optional<quant::Recipe> settle_recipe(ConvertOptions_here* options) {
+  QuantizeRequest& request = options->by_data;
+  std::string& scheme = options->quantize;
+  const bool in_four_bits = scheme == kInt4;
+  if (!request.asked() && (request.save_recipe.empty() || scheme.empty() || scheme == kInt8)) return std::nullopt;
+  if (!scheme.empty() && scheme != kInt8 && !in_four_bits)
+    throw Failure("sample data and recipes are for int8 and int4, and --quantize is " + scheme,
+                  "say --quantize int8 or int4, or leave --calibrate and --recipe out");
+  if (in_four_bits) request.format = kInt4Format;
+  quant::Recipe recipe = recipe_of(request, options->model);
+  const bool means_four_bits = recipe.format == quant::Format::kW4;
+  if (scheme == kInt8 && means_four_bits)
+    throw Failure(request.recipe + " is for " + kInt4Format + ", and --quantize is int8",
+                  "say --quantize int4, or leave it to the recipe");
+  scheme = means_four_bits ? kInt4 : kInt8;
+  if (means_four_bits && !request.qdq.empty()) std::swap(options->onnx, request.qdq);  // the graph is the file
+  return recipe;
+}
+
+// By sample data; null where the conversion is another one.
+std::unique_ptr<Quantization> quantization_of(const ConvertOptions_here& options, std::optional<quant::Recipe> recipe,
+                                              Progress* progress, ConvertOptions* convert) {
+  if (!recipe) {
+    if (options.quantize != kInt8) return nullptr;
     throw Failure(
         "int8 needs sample data, by which the ranges of values are found",
         "give --calibrate DATA (vireo quantize: --data): an .npz file with one array for each input, samples along "
         "the first dimension, or a folder of pictures or sounds; or convert with --quantize int8-weights, which needs "
         "none and computes in float32");
+  }
   ConvertOptions plain = *convert;
   plain.emit_onnx.clear();
+  plain.stages.clear();
   const auto in_float = [plain, path = options.model] {
     Diagnostics diagnostics;
     FileBytes bytes;
     if (!convert_to_memory(path, plain, &bytes, &diagnostics, nullptr)) throw refusal(path, diagnostics);
     return Model(share(std::move(bytes)), path, 1);
   };
-  auto run = std::make_unique<Int8Run>(request, options.model, in_float, progress);
+  std::unique_ptr<Quantization> run;
+  if (recipe->format == quant::Format::kW4) {
+    run = std::make_unique<Int4Run>(options.by_data, *std::move(recipe), options.model, in_float, progress);
+  } else {
+    run = std::make_unique<Int8Run>(options.by_data, *std::move(recipe), options.model, in_float, progress);
+  }
   convert->stages = run->stages();
   return run;
 }
@@ -249,18 +274,20 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
   apply_limits(given.limits, given.model, given.json);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
-  const ConvertOptions_here options = for_targets(given, profiles);
+  ConvertOptions_here settled = given;
+  std::optional<quant::Recipe> recipe = settle_recipe(&settled);
+  const ConvertOptions_here options = for_targets(settled, profiles);
   if (!profiles.empty() && options.output.empty())
     throw Failure("--target needs a .vireo file to write to", "name it with -o");
-  const Int8Request& int8 = options.int8;
-  if (options.output.empty() && options.onnx.empty() && int8.qdq.empty())
+  const QuantizeRequest& by_data = options.by_data;
+  if (options.output.empty() && options.onnx.empty() && by_data.qdq.empty())
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
-  require_apart({options.model, options.tests, options.signature, options.check, int8.data, int8.recipe},
-                {options.output, options.onnx, options.report, int8.save_recipe, int8.qdq});
+  require_apart({options.model, options.tests, options.signature, options.check, by_data.data, by_data.recipe},
+                {options.output, options.onnx, options.report, by_data.save_recipe, by_data.qdq});
   if (ends_with(options.output, ".onnx"))
     throw Failure(options.output + ": -o writes a .vireo file",
                   "name it model.vireo, or write the graph as ONNX with --emit-onnx " + options.output);
-  for (const std::string& path : {options.output, options.onnx, int8.save_recipe, int8.qdq}) {
+  for (const std::string& path : {options.output, options.onnx, by_data.save_recipe, by_data.qdq}) {
     if (!path.empty()) require_writable(path);
   }
   if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))
@@ -272,7 +299,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (!options.report.empty()) require_report(options.report);
   Progress progress;
   ConvertOptions convert = common_options(options, profiles, &progress);
-  const std::unique_ptr<Int8Run> quantization = int8_run(options, &progress, &convert);
+  const std::unique_ptr<Quantization> quantization = quantization_of(options, std::move(recipe), &progress, &convert);
   if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);
   SessionEvaluator evaluator;
   const bool checked = options.check_given && options.check_given.given();
@@ -308,12 +335,12 @@ void convert(const ConvertOptions_here& given, Context& context) {
     const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
     Json data = conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds);
     for (const TargetReport& target : targets) data["targets"].push_back(json_of(target, false));
-    if (quantization != nullptr) add_quantization(quantization->json(), &data);
+    if (quantization != nullptr && quantization->has_page()) add_quantization(quantization->json(), &data);
     write_report(options.report, data);
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
-  for (const std::string& path : {options.onnx, int8.qdq, int8.save_recipe}) {
+  for (const std::string& path : {options.onnx, by_data.qdq, by_data.save_recipe}) {
     if (!path.empty()) wrote += (wrote.back() == ' ' ? "" : " and ") + path;
   }
   finish(wrote, options, report, diagnostics, good, checked, targets, false, quantization.get(), context);
@@ -375,17 +402,18 @@ void add_signature(Command verb, ConvertOptions_here* options) {
       .file({".json"});
 }
 
-void add_recipe_options(Command verb, Int8Request* int8) {
-  verb.add_repeated("-i,--input", int8->inputs, "NAME=KEY: input NAME is array KEY of the sample data");
-  verb.add_option("--tokenizer", int8->tokenizer, "tokenizer.json of a language model, for a text").file({".json"});
-  verb.add_option("--window", int8->window, "the sample data are tokens: a sample is this many of them")
+void add_recipe_options(Command verb, QuantizeRequest* by_data) {
+  verb.add_repeated("-i,--input", by_data->inputs, "NAME=KEY: input NAME is array KEY of the sample data");
+  verb.add_option("--tokenizer", by_data->tokenizer, "tokenizer.json of a language model, for a text").file({".json"});
+  verb.add_option("--window", by_data->window, "the sample data are tokens: a sample is this many of them")
       .range(1.0, 1e9);
-  verb.add_option("--recipe", int8->recipe, "obey this .json file, which --save-recipe wrote and you may have edited")
+  verb.add_option("--recipe", by_data->recipe,
+                  "obey this .json file, which --save-recipe wrote and you may have edited")
       .file({".json"});
-  verb.add_option("--save-recipe", int8->save_recipe,
+  verb.add_option("--save-recipe", by_data->save_recipe,
                   "write what was decided, and what each layer lost, to this .json file")
       .file({".json"});
-  verb.add_option("--memory", int8->memory,
+  verb.add_option("--memory", by_data->memory,
                   "most memory that the program may hold while it runs the sample data: 2G, 500M; default: twice the "
                   "model, at least 512M");
 }
@@ -421,9 +449,10 @@ void add_convert(Command app, Context& context) {
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
   verb.add_option("--quantize", options->quantize, schemes_text()).offer(all_schemes());
-  verb.add_option("--calibrate", options->int8.data, "sample data for int8, as vireo quantize takes them with --data")
+  verb.add_option("--calibrate", options->by_data.data,
+                  "sample data for int8 and int4, as vireo quantize takes them with --data")
       .file({".npz", ".json", ".txt"});
-  add_recipe_options(verb, &options->int8);
+  add_recipe_options(verb, &options->by_data);
   verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   add_json(verb, &options->json, "print the report as JSON");
   verb.footer(
@@ -445,23 +474,22 @@ void add_convert(Command app, Context& context) {
 
 void add_quantize(Command app, Context& context) {
   auto options = std::make_shared<ConvertOptions_here>();
-  options->quantize = kInt8;
   Command verb = app.add_verb("quantize", "Turn an ONNX model into a .vireo file that computes in int8");
   add_common(verb, options.get());
   verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
   verb.add_option(
-          "--data", options->int8.data,
+          "--data", options->by_data.data,
           "sample data: an .npz file with one array for each input, samples along the first dimension; a folder "
           "of pictures or sounds; COCO's .json; or a text")
       .file({".npz", ".json", ".txt"});
-  verb.add_option(
-          "--scheme", options->int8.format,
-          "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; the default is what the "
-          "recipe says, else w8a8")
-      .one_of({"w8a8", "w8a16", "w4a8"});
+  verb.add_option("--scheme", options->by_data.format,
+                  "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; w4/32: matrices in 4 "
+                  "and values "
+                  "in float, for language models; the default is what the recipe says, else w8a8")
+      .one_of({"w8a8", "w8a16", "w4a8", "w4/32"});
   add_signature(verb, options.get());
-  add_recipe_options(verb, &options->int8);
-  verb.add_option("--emit-onnx", options->int8.qdq,
+  add_recipe_options(verb, &options->by_data);
+  verb.add_option("--emit-onnx", options->by_data.qdq,
                   "write the quantized model as a standard .onnx file with QuantizeLinear and DequantizeLinear, for "
                   "other tools; needs no -o")
       .file({".onnx"});
@@ -477,9 +505,13 @@ void add_quantize(Command app, Context& context) {
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --save-recipe recipe.json\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --recipe recipe.json\n"
       "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"
+      "  vireo quantize lm.onnx -o lm.vireo --data book.txt --tokenizer tokenizer.json --scheme w4/32\n"
       "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float.\n"
       "The last pattern that matches a name counts.");
-  verb.callback([options, &context] { convert(*options, context); });
+  verb.callback([options, &context] {
+    if (!options->by_data.asked()) options->quantize = kInt8;  // which says what it needs
+    convert(*options, context);
+  });
 }
 
 void add_check(Command app, Context& context) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "quant/int8/plan.h"
+
 namespace vireo::quant {
 namespace {
 
@@ -22,6 +24,10 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   }
   return row[b.size()];
 }
+
+// What conditions a graph for a format, and what rounds by data, as recipes call them.
+std::string step_name(Format format) { return format == Format::kW4 ? "scale" : "equalise"; }
+std::string rounding_name(Format format) { return format == Format::kW4 ? "feedback" : "descent"; }
 
 class RecipeReader {
  public:
@@ -42,7 +48,8 @@ class RecipeReader {
     if (!json.contains("vireo_recipe") || !json.at("vireo_recipe").is_number_integer() ||
         json.at("vireo_recipe").get<int>() != 1)
       return fail("the recipe is not of version 1", "\"vireo_recipe\": 1 has to stand in it");
-    return text(json, "model", &out_.model) && data(json) && condition(json) && defaults(json) && layers(json) &&
+    // What else may stand in it is the format's.
+    return text(json, "model", &out_.model) && data(json) && defaults(json) && condition(json) && layers(json) &&
            ranges(json);
   }
 
@@ -95,17 +102,20 @@ class RecipeReader {
     if (!json.contains("condition")) return true;
     const Json& list = json.at("condition");
     if (!list.is_array())
-      return fail("\"condition\" of the recipe is not a list", "write [{\"equalise\": \"*\"}] or []");
-    out_.equalise = false;
+      return fail("\"condition\" of the recipe is not a list",
+                  "write [{\"" + step_name(out_.format) + "\": \"*\"}] or []");
+    const std::string known = step_name(out_.format);
+    bool& wanted = out_.format == Format::kW4 ? out_.scale_gains : out_.equalise;
+    wanted = false;
     for (const Json& step : list) {
       if (!step.is_object() || step.size() != 1)
-        return fail("a step of \"condition\" is not an object of one key", "write {\"equalise\": \"*\"}");
+        return fail("a step of \"condition\" is not an object of one key", "write {\"" + known + "\": \"*\"}");
       for (const Json::Member& m : step.items()) {
-        if (!one_of(m.key, {"equalise"}, "a step of \"condition\"")) return false;
+        if (!one_of(m.key, {known}, "a step of \"condition\"")) return false;
         if (!m.value.is_string() || m.value.get<std::string>() != "*")
-          return fail("\"equalise\" of the recipe is not \"*\"",
+          return fail("\"" + known + "\" of the recipe is not \"*\"",
                       "it is done wherever layers follow each other, or not");
-        out_.equalise = true;
+        wanted = true;
       }
     }
     return true;
@@ -116,24 +126,28 @@ class RecipeReader {
     if (!object_of(json, "defaults", &object)) return false;
     if (object == nullptr) return true;
     std::string format = format_names()[static_cast<size_t>(out_.format)], weights = "channel", range = "mse",
-                rounding = "descent", bias = "correct";
-    for (const Json::Member& m : object->items()) {
-      if (!one_of(m.key, {"format", "weights", "range", "rounding", "bias"}, "\"defaults\" of the recipe"))
-        return false;
-    }
+                bias = "correct";
     const std::string where = "of \"defaults\" in the recipe";
-    if (!text(*object, "format", &format) || !text(*object, "weights", &weights) || !text(*object, "range", &range) ||
+    if (!text(*object, "format", &format) || !one_of(format, format_names(), "\"format\" " + where)) return false;
+    find_format(format, &out_.format);
+    const std::vector<std::string> keys =
+        out_.format == Format::kW4 ? std::vector<std::string>{"format", "rounding"}
+                                   : std::vector<std::string>{"format", "weights", "range", "rounding", "bias"};
+    for (const Json::Member& m : object->items()) {
+      if (!one_of(m.key, keys, "\"defaults\" of the recipe")) return false;
+    }
+    const std::string by_data = rounding_name(out_.format);
+    std::string rounding = by_data;
+    if (!text(*object, "weights", &weights) || !text(*object, "range", &range) ||
         !text(*object, "rounding", &rounding) || !text(*object, "bias", &bias) ||
-        !one_of(format, format_names(), "\"format\" " + where) ||
         !one_of(weights, {"channel", "tensor"}, "\"weights\" " + where) ||
         !one_of(range, range_method_names(), "\"range\" " + where) ||
-        !one_of(rounding, {"descent", "nearest"}, "\"rounding\" " + where) ||
+        !one_of(rounding, {by_data, "nearest"}, "\"rounding\" " + where) ||
         !one_of(bias, {"correct", "keep"}, "\"bias\" " + where))
       return false;
-    find_format(format, &out_.format);
     out_.per_channel = weights == "channel";
     out_.correct_bias = bias == "correct";
-    out_.descend = rounding == "descent";
+    out_.descend = rounding == by_data;
     return find_range_method(range, &out_.range);
   }
 
@@ -147,6 +161,9 @@ class RecipeReader {
         return fail(where + " is not an object", "write {\"keep\": true} or {\"format\": \"w8a16\"}");
       LayerRule rule;
       for (const Json::Member& option : m.value.items()) {
+        if (option.key == "format" && out_.format == Format::kW4)
+          return fail(where + " has a format of its own, and with w4/32 all layers have one",
+                      "write {\"keep\": true}, or take w8a8 as the default");
         if (!one_of(option.key, {"keep", "format"}, where)) return false;
         if (option.key == "keep" ? !keep(option.value, where, &rule) : !format(m.value, where, &rule)) return false;
       }
@@ -164,7 +181,9 @@ class RecipeReader {
   bool format(const Json& object, const std::string& where, LayerRule* rule) {
     std::string name;
     Format found{};
-    if (!text(object, "format", &name) || !one_of(name, format_names(), "\"format\" of " + where)) return false;
+    std::vector<std::string> names = format_names();
+    names.pop_back();  // w4/32 is no format of a single layer
+    if (!text(object, "format", &name) || !one_of(name, names, "\"format\" of " + where)) return false;
     find_format(name, &found);
     rule->format = found;
     return true;
@@ -174,6 +193,8 @@ class RecipeReader {
     const Json* object = nullptr;
     if (!object_of(json, "ranges", &object)) return false;
     if (object == nullptr) return true;
+    if (out_.format == Format::kW4 && object->size() != 0)
+      return fail("the recipe has ranges, and with w4/32 values stay in float", "take \"ranges\" out");
     for (const Json::Member& m : object->items()) {
       const std::string where = "the range of \"" + m.key + "\" in the recipe";
       if (!m.value.is_array() || m.value.size() != 2 || !m.value[size_t{0}].is_number() ||
@@ -231,8 +252,20 @@ Format format_of(const Recipe& recipe, const std::string& name) {
   return format;
 }
 
+bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown) {
+  for (const auto& [pattern, rule] : recipe.rules) {
+    const std::string& p = pattern;
+    if (std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                    [&](const ir::Node& n) { return matches(p, layer_name(n)); }))
+      continue;
+    *unknown = pattern;
+    return false;
+  }
+  return true;
+}
+
 const std::vector<std::string>& format_names() {
-  static const std::vector<std::string> names = {"w8a8", "w8a16", "w4a8"};
+  static const std::vector<std::string> names = {"w8a8", "w8a16", "w4a8", "w4/32"};
   return names;
 }
 
@@ -253,16 +286,17 @@ Json write_recipe(const Recipe& recipe) {
   if (!recipe.model.empty()) json["model"] = recipe.model;
   if (!recipe.data_digest.empty()) json["data"] = {{"calibrate", recipe.data_file}, {"sha256", recipe.data_digest}};
   json["condition"] = Json::array();
-  if (recipe.equalise) {
+  const bool in_float = recipe.format == Format::kW4;
+  if (in_float ? recipe.scale_gains : recipe.equalise) {
     Json step = Json::object();
-    step["equalise"] = "*";
+    step[step_name(recipe.format)] = "*";
     json["condition"].push_back(step);
   }
-  json["defaults"] = {{"format", format_names()[static_cast<size_t>(recipe.format)]},
-                      {"weights", recipe.per_channel ? "channel" : "tensor"},
-                      {"range", range_method_names()[static_cast<size_t>(recipe.range)]},
-                      {"rounding", recipe.descend ? "descent" : "nearest"},
-                      {"bias", recipe.correct_bias ? "correct" : "keep"}};
+  json["defaults"] = {{"format", format_names()[static_cast<size_t>(recipe.format)]}};
+  if (!in_float) json["defaults"]["weights"] = recipe.per_channel ? "channel" : "tensor";
+  if (!in_float) json["defaults"]["range"] = range_method_names()[static_cast<size_t>(recipe.range)];
+  json["defaults"]["rounding"] = recipe.descend ? rounding_name(recipe.format) : "nearest";
+  if (!in_float) json["defaults"]["bias"] = recipe.correct_bias ? "correct" : "keep";
   json["layers"] = Json::object();
   for (const auto& [pattern, rule] : recipe.rules) {
     Json said = Json::object();
@@ -270,6 +304,7 @@ Json write_recipe(const Recipe& recipe) {
     if (rule.format) said["format"] = format_names()[static_cast<size_t>(*rule.format)];
     json["layers"][pattern] = said;
   }
+  if (in_float) return json;
   json["ranges"] = Json::object();
   for (const auto& [name, range] : recipe.ranges) {
     Json pair = Json::array();

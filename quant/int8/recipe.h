@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "converter/ir/graph.h"
 #include "quant/int8/ranges.h"
 #include "sdk/json/json.h"
 
@@ -18,10 +19,11 @@ enum class Format : uint8_t {
   kW8A8,
   kW8A16,  // values in 16 bits, for what 8 do not hold
   kW4A8,   // weights in 4 bits, for what has to be small
+  kW4,     // matrices in 4 bits, a scale for each 32 weights, and values in float: of all layers or of none
 };
 const std::vector<std::string>& format_names();             // in the order of Format
 bool find_format(const std::string& name, Format* format);  // false: there is no such format
-inline int weight_bits(Format f) { return f == Format::kW4A8 ? 4 : 8; }
+inline int weight_bits(Format f) { return f == Format::kW4A8 || f == Format::kW4 ? 4 : 8; }
 
 // What a pattern says of the layers that it matches.
 struct LayerRule {
@@ -36,7 +38,8 @@ struct Recipe {
   bool per_channel = true;
   RangeMethod range = RangeMethod::kMse;
   bool equalise = true;
-  bool descend = true;  // round weights by what their products lose
+  bool scale_gains = true;  // w4/32: factors between normalisations and weights
+  bool descend = true;      // round weights by what their products lose
   bool correct_bias = true;
   std::vector<std::pair<std::string, LayerRule>> rules;  // by pattern: the last one that matches and says so decides
   std::map<std::string, ValueRange> ranges;              // of values by name: no data decide them
@@ -51,6 +54,8 @@ Json write_recipe(const Recipe& recipe);
 bool matches(const std::string& pattern, const std::string& name);
 bool kept(const Recipe& recipe, const std::string& name);
 Format format_of(const Recipe& recipe, const std::string& name);
+// Whether every pattern of the recipe stands for a node of the graph; if not, `unknown` is the first that does not.
+bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown);
 
 }  // namespace vireo::quant
 

@@ -39,6 +39,39 @@ TEST(Recipe, RoundTrip) {
   EXPECT_EQ(format_of(again, "head.2"), Format::kW4A8);
 }
 
+TEST(Recipe, RoundTripOfWeightsInFourBits) {
+  Recipe r;
+  r.format = Format::kW4;
+  r.scale_gains = false;
+  r.rules = {{"head", {true, {}}}};
+  const std::string text = json_text(write_recipe(r), 1);
+  Recipe again;
+  std::string error, help;
+  ASSERT_TRUE(reads(text, &again, &error, &help)) << error;
+  EXPECT_EQ(json_text(write_recipe(again), 1), text);
+  EXPECT_EQ(again.format, Format::kW4);
+  EXPECT_FALSE(again.scale_gains);
+  EXPECT_TRUE(again.descend);
+  EXPECT_TRUE(kept(again, "head"));
+}
+
+// What is said of codes of values means nothing where these stay in float, and the other way round.
+TEST(Recipe, KeysOfOtherFormatsAreRefused) {
+  Recipe r;
+  std::string error, help;
+  const std::string w4 = R"({"vireo_recipe": 1, "defaults": {"format": "w4/32")";
+  for (const std::string& text : {w4 + R"(, "range": "mse"}})", w4 + R"(, "rounding": "descent"}})",
+                                  w4 + R"(}, "condition": [{"equalise": "*"}]})", w4 + R"(}, "ranges": {"x": [0, 1]}})",
+                                  w4 + R"(}, "layers": {"x": {"format": "w8a8"}}})",
+                                  std::string(R"({"vireo_recipe": 1, "condition": [{"scale": "*"}]})"),
+                                  std::string(R"({"vireo_recipe": 1, "layers": {"x": {"format": "w4/32"}}})"),
+                                  std::string(R"({"vireo_recipe": 1, "defaults": {"rounding": "feedback"}})")}) {
+    r = {};
+    EXPECT_FALSE(reads(text, &r, &error, &help)) << text;
+    EXPECT_NE(help, "") << text;
+  }
+}
+
 TEST(Recipe, KeysThatMeanNothingAreNamedWithTheNearest) {
   struct Case {
     const char* text;

@@ -96,18 +96,15 @@ class Quantization {
 
   // Every pattern of the recipe means a node, every range a value.
   bool known_layers() {
-    std::set<std::string> names, values;
+    std::string unknown;
+    if (!knows_patterns(graph_, recipe_, &unknown))
+      return fail("the recipe speaks of the layer \"" + unknown + "\", and no node of the model has such a name",
+                  "the report of a conversion lists the layers by name");
+    std::set<std::string> values;
     for (const ir::Node& n : graph_.nodes()) {
-      names.insert(layer_name(n));
       for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
     }
     for (const ir::Value* v : graph_.inputs()) values.insert(v->name);
-    for (const auto& [pattern, rule] : recipe_.rules) {
-      const std::string& p = pattern;
-      if (std::none_of(names.begin(), names.end(), [&](const std::string& n) { return matches(p, n); }))
-        return fail("the recipe speaks of the layer \"" + pattern + "\", and no node of the model has such a name",
-                    "the report of a conversion lists the layers by name");
-    }
     for (const auto& [name, range] : recipe_.ranges) {
       if (values.count(name) == 0)
         return fail("the recipe has a range for \"" + name + "\", and the model has no such value",

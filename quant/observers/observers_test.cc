@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "quant/observers/gram.h"
 #include "quant/observers/histogram.h"
 #include "quant/observers/moments.h"
 #include "quant/observers/range.h"
@@ -114,6 +115,29 @@ TEST(Observers, RowsAreBoundedAndHaveTheirChannels) {
   for (const std::vector<float>* row : rows.rows()) {
     ASSERT_EQ(row->size(), 4u);
     EXPECT_EQ((*row)[3] - (*row)[0], 6000);
+  }
+}
+
+TEST(Observers, GramIsTheMeanOfProducts) {
+  std::mt19937 rng(9);
+  std::normal_distribution<float> value(0, 1);
+  std::vector<float> a(3 * 150), b(a.size());
+  for (float& v : a) v = value(rng);
+  for (float& v : b) v = value(rng);
+  GramObserver whole, parts;
+  whole.add(a.data(), b.data(), 150, 3);
+  parts.add(a.data(), b.data(), 128, 3);  // blocks of rows lie as in the whole
+  parts.add(a.data() + 3 * 128, b.data() + 3 * 128, 22, 3);
+  EXPECT_EQ(whole.rows(), 150);
+  const std::vector<double> mean = whole.take_mean();
+  EXPECT_EQ(parts.take_mean(), mean);
+  EXPECT_EQ(whole.size(), 0);
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t j = 0; j < 3; ++j) {
+      double sum = 0;
+      for (size_t r = 0; r < 150; ++r) sum += static_cast<double>(a[r * 3 + i]) * static_cast<double>(b[r * 3 + j]);
+      EXPECT_NEAR(mean[i * 3 + j], sum / 150, 1e-5);
+    }
   }
 }
 

@@ -13,8 +13,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "quant/schemes/matrix_codes.h"
-#include "sdk/ops/gemm/gemm_generated.h"
+#include "quant/schemes/weights.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/shared/infer.h"
 
@@ -30,8 +29,6 @@ std::vector<float> numbers(const ir::Value* v) {
   if (!out.empty()) std::memcpy(out.data(), v->constant->tensor.bytes.data(), out.size() * sizeof(float));
   return out;
 }
-
-bool by_rows(const ir::Node& product) { return product.op == Op::kGemm && product.attributes<attrs::Gemm>().trans_b(); }
 
 // What x is like in each channel; empty: not known.
 std::vector<float> magnitudes(const ir::Node& norm) {
@@ -69,42 +66,6 @@ std::vector<ir::Node*> readers_of(const ir::Node& norm, const std::vector<ir::No
   return out;
 }
 
-void divide(ir::Graph& g, ir::Node& norm, size_t input, const std::vector<float>& factors) {
-  const ir::Value* const was = norm.in(input);
-  if (was == nullptr) return;
-  std::vector<float> now = numbers(was);
-  for (size_t k = 0; k < now.size(); ++k) now[k] /= factors[k];
-  g.set_input(&norm, input, g.add_constant(was->name, ir::make_constant_of<float>(DType::kF32, was->type.shape, now)));
-}
-
-// True: the factors changed.
-bool fold(ir::Graph& g, ir::Node& norm, const std::vector<ir::Node*>& readers) {
-  const std::vector<float> importance = magnitudes(norm);
-  const int64_t k = static_cast<int64_t>(importance.size());
-  if (importance.empty()) return false;
-  for (const ir::Node* n : readers) {
-    if (n->in(1)->type.shape[by_rows(*n) ? 1 : 0] != k) return false;
-  }
-  double least = 0, best = 0;
-  for (const double power : {0.0, 0.5, 1.0}) {
-    const std::vector<float> factors = factors_of(importance, power);
-    double loss = 0;
-    for (const ir::Node* n : readers) loss += loss_of_codes(*n->in(1)->constant, by_rows(*n), factors, importance);
-    if (power == 0 || loss < least) {
-      least = loss;
-      best = power;
-    }
-  }
-  if (best == 0) return false;
-  const std::vector<float> factors = factors_of(importance, best);
-  for (ir::Node* n : readers) {
-    const ir::Value* const w = n->in(1);
-    g.set_input(n, 1, g.add_constant(w->name, multiply_rows(*w->constant, by_rows(*n), factors)));
-  }
-  for (const size_t input : {1, 2}) divide(g, norm, input, factors);
-  return true;
-}
-
 bool is_norm(const ir::Node& n) {
   if (n.op != Op::kLayerNormalization && n.op != Op::kRMSNormalization) return false;
   const int axis = n.op == Op::kRMSNormalization ? n.attributes<attrs::RMSNormalization>().axis()
@@ -113,15 +74,75 @@ bool is_norm(const ir::Node& n) {
   return normalize_axis(axis, rank) == rank - 1;
 }
 
+// True: the factors changed.
+bool fold(ir::Graph& g, const GainedProducts& products) {
+  const std::vector<float> importance = magnitudes(*products.norm);
+  if (importance.empty()) return false;
+  const std::vector<float> factors = best_factors(products, importance, {0.5, 1.0});
+  if (factors.empty()) return false;
+  move_gains(g, products, factors);
+  return true;
+}
+
 }  // namespace
+
+GainedProducts gained_products(ir::Node& norm, const std::vector<ir::Node*>& products,
+                               const std::function<bool(const ir::Node&)>& may_change) {
+  if (!is_norm(norm) || numbers(norm.in(1)).empty()) return {};
+  if (norm.in(2) != nullptr && numbers(norm.in(2)).size() != numbers(norm.in(1)).size()) return {};
+  GainedProducts out = {&norm, readers_of(norm, products, may_change)};
+  const auto channels = static_cast<int64_t>(numbers(norm.in(1)).size());
+  for (const ir::Node* n : out.readers) {
+    if (n->in(1)->type.shape[has_columns_in_rows(*n) ? 1 : 0] != channels) return {};
+  }
+  return out;
+}
+
+std::vector<float> best_factors(const GainedProducts& products, const std::vector<float>& importance,
+                                const std::vector<double>& powers) {
+  const auto loss = [&](const std::vector<float>& factors) {
+    double sum = 0;
+    for (const ir::Node* n : products.readers)
+      sum += loss_of_codes(*n->in(1)->constant, has_columns_in_rows(*n), factors, importance);
+    return sum;
+  };
+  std::vector<float> best;
+  double least = loss(factors_of(importance, 0));
+  for (const double power : powers) {
+    std::vector<float> factors = factors_of(importance, power);
+    const double lost = loss(factors);
+    if (lost >= least) continue;
+    least = lost;
+    best = std::move(factors);
+  }
+  return best;
+}
+
+void divide_gains(ir::Graph& g, ir::Node& norm, const std::vector<float>& factors) {
+  for (const size_t input : {1, 2}) {
+    const ir::Value* const was = norm.in(input);
+    if (was == nullptr) continue;
+    std::vector<float> now = numbers(was);
+    for (size_t k = 0; k < now.size(); ++k) now[k] /= factors[k];
+    g.set_input(&norm, input,
+                g.add_constant(was->name, ir::make_constant_of<float>(DType::kF32, was->type.shape, now)));
+  }
+}
+
+void move_gains(ir::Graph& g, const GainedProducts& products, const std::vector<float>& factors) {
+  for (ir::Node* n : products.readers) {
+    const ir::Value* const w = n->in(1);
+    g.set_input(n, 1, g.add_constant(w->name, multiply_rows(*w->constant, has_columns_in_rows(*n), factors)));
+  }
+  divide_gains(g, *products.norm, factors);
+}
 
 size_t fold_gains(ir::Graph& g, const std::vector<ir::Node*>& products,
                   const std::function<bool(const ir::Node&)>& may_change) {
   size_t changed = 0;
   for (ir::Node& n : g.nodes()) {
-    if (!is_norm(n)) continue;
-    const std::vector<ir::Node*> readers = readers_of(n, products, may_change);
-    if (!readers.empty() && fold(g, n, readers)) ++changed;
+    const GainedProducts found = gained_products(n, products, may_change);
+    if (!found.readers.empty() && fold(g, found)) ++changed;
   }
   return changed;
 }

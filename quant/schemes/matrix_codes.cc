@@ -38,44 +38,57 @@ float largest(const Run& run) {
   return most;
 }
 
-double squared_error(const Run& run, float scale, const Range& range) {
+// How much a weight's error counts.
+struct Evenly {
+  double operator()(int64_t) const { return 1; }
+};
+struct By {
+  const double* weights;
+  double operator()(int64_t i) const { return weights[i]; }
+};
+
+template <class Weight>
+double squared_error(const Run& run, float scale, const Range& range, const Weight& weight) {
   double sum = 0;
   for (int64_t i = 0; i < run.count; ++i) {
     const double d = static_cast<double>(run.at(i)) -
                      static_cast<double>(scale * static_cast<float>(nearest(run.at(i), scale, range)));
-    sum += d * d;
+    sum += weight(i) * d * d;
   }
   return sum;
 }
 
 // The scale of the codes that `scale` gives which fits them best.
-float corrected(const Run& run, float scale) {
+template <class Weight>
+float corrected(const Run& run, float scale, const Weight& weight) {
   double up = 0, down = 0;
   for (int64_t i = 0; i < run.count; ++i) {
     const double q = nearest(run.at(i), scale, kFourBits);
-    up += q * static_cast<double>(run.at(i));
-    down += q * q;
+    up += weight(i) * q * static_cast<double>(run.at(i));
+    down += weight(i) * q * q;
   }
   const float best = down > 0 ? static_cast<float>(up / down) : scale;
   return std::isnormal(best) ? best : scale;
 }
 
-bool has_scale(float most) { return std::isnormal(most / 16); }  // else zeros, or next to nothing
+// Else zeros, or next to nothing.
+bool has_scale(float most, bool half) { return half ? std::fabs(most) >= 0x1p-20f : std::isnormal(most / 16); }
 
 float stored(float scale, bool half) { return half ? f16_to_f32(f32_to_f16(scale)) : scale; }
 
 // `half`: among float16's numbers. Codes reach further below zero than above: a scale's sign turns that side to the
 // largest weight.
-float scale_of_block(const Run& run, bool half) {
+template <class Weight = Evenly>
+float scale_of_block(const Run& run, bool half, const Weight& weight = {}) {
   const float* const far =
       std::max_element(run.data, run.data + run.count, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
   const float most = -*far;
-  if (!has_scale(most)) return 1;
+  if (!has_scale(most, half)) return 1;
   float best = stored(most / 7, half);
-  double least = squared_error(run, best, kFourBits);
+  double least = squared_error(run, best, kFourBits, weight);
   for (int i = 0; i < 12; ++i) {
-    const float scale = stored(corrected(run, most / (7 + 0.3f * static_cast<float>(i))), half);
-    const double error = squared_error(run, scale, kFourBits);
+    const float scale = stored(corrected(run, most / (7 + 0.3f * static_cast<float>(i)), weight), half);
+    const double error = squared_error(run, scale, kFourBits, weight);
     if (error < least) {
       least = error;
       best = scale;
@@ -140,55 +153,186 @@ bool fits_half(Columns& m) {
   for (int64_t column = 0; column < m.n; ++column) {
     for (int64_t b = 0; b < m.blocks; ++b) {
       const float most = largest(m.run(column, b));
-      if (has_scale(most) && (most / 10.3f < 0x1p-20f || most / 5 > 65504.0f)) return false;
+      if (has_scale(most, false) && (most / 10.3f < 0x1p-20f || most / 5 > 65504.0f)) return false;
     }
   }
   return true;
 }
 
-ir::Value* scales_of(ir::Graph& g, const std::string& name, const Shape& shape, const std::vector<float>& scales,
-                     bool half) {
-  if (!half) return g.add_constant(name, ir::make_constant_of<float>(DType::kF32, shape, scales));
+// A matrix and the codes that are made of it.
+class Coding {
+ public:
+  Coding(const ir::Constant& w, bool by_rows, int bits)
+      : m_(w, by_rows, bits == 4 ? kCodesBlock : INT32_MAX), range_(bits == 4 ? kFourBits : kEightBits) {
+    out_.shape = w.tensor.type.shape;
+    out_.by_rows = by_rows;
+    out_.bits = bits;
+    out_.block = m_.block;
+    out_.finite = m_.finite();
+    if (!out_.finite) return;
+    out_.half = bits == 4 && fits_half(m_);
+    out_.codes.resize(static_cast<size_t>((m_.count() * bits + 7) / 8));
+    out_.scales.resize(static_cast<size_t>(m_.n * m_.blocks));
+  }
+
+  CodedMatrix nearest_codes() {
+    for (int64_t column = 0; column < m_.n && out_.finite; ++column) {
+      for (int64_t b = 0; b < m_.blocks; ++b) {
+        const Run run = m_.run(column, b);
+        const float scale = out_.bits == 4 ? scale_of_block(run, out_.half) : scale_of_column(run);
+        set_scale(column, b, scale);
+        for (int64_t i = 0; i < run.count; ++i) set_code(column, b, i, nearest(run.at(i), scale, range_));
+        count(run, squared_error(run, scale, range_, Evenly()));
+      }
+    }
+    return finished();
+  }
+
+  CodedMatrix fed_back_codes(const RoundingTarget& target, RoundingLoss* sums) {
+    Column nearest_ones(m_.k, m_.blocks), fed_back(m_.k, m_.blocks);
+    std::vector<double> wanted(static_cast<size_t>(m_.k));
+    for (int64_t column = 0; column < m_.n && out_.finite; ++column) {
+      for (int64_t k = 0; k < m_.k; ++k) wanted[static_cast<size_t>(k)] = at(column, k);
+      if (target.wanted) target.wanted(&wanted);
+      fill(wanted, nullptr, &nearest_ones);
+      fill(wanted, target.moment, &fed_back);
+      const double plain = loss(wanted, nearest_ones, *target.moment), fed = loss(wanted, fed_back, *target.moment);
+      sums->energy += target.moment->of(wanted.data());
+      sums->nearest += plain;
+      sums->taken += std::min(plain, fed);
+      take(column, fed < plain ? fed_back : nearest_ones);
+    }
+    return finished();
+  }
+
+ private:
+  // A column's codes while they are chosen.
+  struct Column {
+    Column(int64_t k, int64_t blocks) : codes(static_cast<size_t>(k)), scales(static_cast<size_t>(blocks)) {}
+    std::vector<int32_t> codes;
+    std::vector<float> scales;
+  };
+
+  double at(int64_t column, int64_t k) const {
+    return static_cast<double>(m_.data()[static_cast<size_t>(m_.weight_at(column, k / m_.block, k % m_.block))]);
+  }
+
+  double meant(const Column& c, int64_t k) const {
+    const auto i = static_cast<size_t>(k);
+    return static_cast<double>(c.scales[i / static_cast<size_t>(m_.block)]) * c.codes[i];
+  }
+
+  // With feedback where there is a moment: later weights take back what the earlier ones are off by. A block's scale is
+  // that of its weights as they are by then.
+  void fill(std::vector<double> w, const Moment* moment, Column* out) const {
+    std::vector<float> local(static_cast<size_t>(m_.block));
+    for (int64_t b = 0; b < m_.blocks; ++b) {
+      const int64_t first = b * m_.block, last = std::min(first + m_.block, m_.k);
+      for (int64_t k = first; k < last; ++k)
+        local[static_cast<size_t>(k - first)] = static_cast<float>(w[static_cast<size_t>(k)]);
+      const Run run = {local.data(), last - first};
+      const float scale = moment == nullptr ? scale_of_block(run, out_.half)
+                                            : scale_of_block(run, out_.half, By{moment->diagonal() + first});
+      out->scales[static_cast<size_t>(b)] = scale;
+      for (int64_t k = first; k < last; ++k) {
+        const auto i = static_cast<size_t>(k);
+        out->codes[i] = nearest(static_cast<float>(w[i]), scale, range_);
+        if (moment == nullptr) continue;
+        const double* const u = moment->feedback(k);
+        const double off = (w[i] - meant(*out, k)) / u[k];
+        for (int64_t j = k + 1; j < m_.k; ++j) w[static_cast<size_t>(j)] -= off * u[j];
+      }
+    }
+  }
+
+  double loss(const std::vector<double>& wanted, const Column& c, const Moment& moment) const {
+    std::vector<double> error(wanted.size());
+    for (int64_t k = 0; k < m_.k; ++k) error[static_cast<size_t>(k)] = wanted[static_cast<size_t>(k)] - meant(c, k);
+    return moment.of(error.data());
+  }
+
+  void take(int64_t column, const Column& c) {
+    for (int64_t b = 0; b < m_.blocks; ++b) {
+      const Run run = m_.run(column, b);
+      set_scale(column, b, c.scales[static_cast<size_t>(b)]);
+      double noise = 0;
+      for (int64_t i = 0; i < run.count; ++i) {
+        const int64_t k = b * m_.block + i;
+        set_code(column, b, i, c.codes[static_cast<size_t>(k)]);
+        const double d = static_cast<double>(run.at(i)) - meant(c, k);
+        noise += d * d;
+      }
+      count(run, noise);
+    }
+  }
+
+  void set_scale(int64_t column, int64_t b, float scale) {
+    out_.scales[static_cast<size_t>(m_.scale_at(column, b))] = scale;
+  }
+  void set_code(int64_t column, int64_t b, int64_t i, int32_t code) {
+    write_code(range_.type, out_.codes.data(), m_.weight_at(column, b, i), static_cast<unsigned>(code));
+  }
+  void count(const Run& run, double noise) {
+    for (int64_t i = 0; i < run.count; ++i) signal_ += static_cast<double>(run.at(i)) * static_cast<double>(run.at(i));
+    noise_ += noise;
+  }
+
+  CodedMatrix finished() {
+    out_.sqnr_db = noise_ > 0 ? 10 * std::log10(signal_ / noise_) : INFINITY;
+    return std::move(out_);
+  }
+
+  Columns m_;
+  const Range& range_;
+  CodedMatrix out_;
+  double signal_ = 0, noise_ = 0;
+};
+
+ir::Value* scales_of(ir::Graph& g, const std::string& name, const CodedMatrix& m) {
+  const int64_t n = m.shape[m.by_rows ? 0 : 1], blocks = static_cast<int64_t>(m.scales.size()) / n;
+  Shape shape;
+  shape.rank = 2;
+  shape[0] = m.by_rows ? n : blocks;
+  shape[1] = m.by_rows ? blocks : n;
+  if (!m.half) return g.add_constant(name, ir::make_constant_of<float>(DType::kF32, shape, m.scales));
   std::vector<uint16_t> bits;
-  bits.reserve(scales.size());
-  for (const float s : scales) bits.push_back(f32_to_f16(s));
+  bits.reserve(m.scales.size());
+  for (const float s : m.scales) bits.push_back(f32_to_f16(s));
   return g.add_constant(name, ir::make_constant_of<uint16_t>(DType::kF16, shape, bits));
 }
 
 }  // namespace
 
-MatrixCodes matrix_codes(ir::Graph& g, const ir::Value& w, bool by_rows, int bits, PassLog& log) {
-  const Range& range = bits == 4 ? kFourBits : kEightBits;
-  const Shape shape = w.type.shape;
-  Columns m(*w.constant, by_rows, bits == 4 ? kCodesBlock : INT32_MAX);
-  MatrixCodes out;
-  out.finite = m.finite();
-  if (!out.finite) return out;
-  out.block = static_cast<int32_t>(m.block);
-  const bool half = bits == 4 && fits_half(m);
-  std::vector<uint8_t> codes(static_cast<size_t>((m.count() * bits + 7) / 8));
-  std::vector<float> scales(static_cast<size_t>(m.n * m.blocks));
-  double signal = 0, noise = 0;
-  for (int64_t column = 0; column < m.n; ++column) {
-    for (int64_t b = 0; b < m.blocks; ++b) {
-      const Run run = m.run(column, b);
-      const float scale = bits == 4 ? scale_of_block(run, half) : scale_of_column(run);
-      scales[static_cast<size_t>(m.scale_at(column, b))] = scale;
-      for (int64_t i = 0; i < run.count; ++i) {
-        write_code(range.type, codes.data(), m.weight_at(column, b, i),
-                   static_cast<unsigned>(nearest(run.at(i), scale, range)));
-        signal += static_cast<double>(run.at(i)) * static_cast<double>(run.at(i));
-      }
-      noise += squared_error(run, scale, range);
-    }
+CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, int bits) {
+  return Coding(w, by_rows, bits).nearest_codes();
+}
+
+CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, const RoundingTarget& target, RoundingLoss* loss) {
+  return Coding(w, by_rows, 4).fed_back_codes(target, loss);
+}
+
+ir::ConstantPtr decoded(const CodedMatrix& m) {
+  const int64_t n = m.shape[m.by_rows ? 0 : 1], k = m.shape[m.by_rows ? 1 : 0], blocks = (k + m.block - 1) / m.block;
+  const DType type = m.bits == 4 ? DType::kI4 : DType::kI8;
+  std::vector<float> out(static_cast<size_t>(n * k));
+  for (int64_t i = 0; i < n * k; ++i) {
+    const int64_t column = m.by_rows ? i / k : i % n, b = (m.by_rows ? i % k : i / n) / m.block;
+    const int32_t code = read_small_integer(type, m.codes.data(), i);
+    out[static_cast<size_t>(i)] =
+        m.scales[static_cast<size_t>(m.by_rows ? column * blocks + b : b * n + column)] * static_cast<float>(code);
   }
-  out.codes = g.add_constant(w.name, ir::make_constant({range.type, shape}, std::move(codes)));
-  Shape scale_shape;
-  scale_shape.rank = 2;
-  scale_shape[0] = by_rows ? m.n : m.blocks;
-  scale_shape[1] = by_rows ? m.blocks : m.n;
-  out.scales = scales_of(g, w.name + "_scale", scale_shape, scales, half);
-  log.errors.push_back({w.name, noise > 0 ? 10 * std::log10(signal / noise) : INFINITY});
+  return ir::make_constant_of<float>(DType::kF32, m.shape, out);
+}
+
+MatrixCodes add_codes(ir::Graph& g, const std::string& name, const CodedMatrix& matrix, PassLog& log) {
+  MatrixCodes out;
+  out.finite = matrix.finite;
+  if (!out.finite) return out;
+  out.block = static_cast<int32_t>(matrix.block);
+  out.codes =
+      g.add_constant(name, ir::make_constant({matrix.bits == 4 ? DType::kI4 : DType::kI8, matrix.shape}, matrix.codes));
+  out.scales = scales_of(g, name + "_scale", matrix);
+  log.errors.push_back({name, matrix.sqnr_db});
   return out;
 }
 

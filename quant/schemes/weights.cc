@@ -18,6 +18,7 @@
 // fuse_epilogue makes one node of the codes, the product and what follows it.
 #include "quant/schemes/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -25,7 +26,6 @@
 
 #include "converter/ir/infer.h"
 #include "quant/schemes/fold_gains.h"
-#include "quant/schemes/matrix_codes.h"
 #include "quant/schemes/products16.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
@@ -62,10 +62,6 @@ bool is_product(const ir::Node& n, std::string* reason) {
     return false;
   }
   return n.op == Op::kMatMul || is_gemm_by_rows(n, reason);
-}
-
-bool has_columns_in_rows(const ir::Node& product) {
-  return product.op == Op::kGemm && product.attributes<attrs::Gemm>().trans_b();
 }
 
 // Rows of a constant matrix.
@@ -124,53 +120,28 @@ bool is_turned(const ir::Constant& a, const ir::Constant& b) {
 // One graph's products and tables, and the codes that they share.
 class Coder {
  public:
-  Coder(ir::Graph& g, int bits, PassLog& log) : g_(g), bits_(bits), log_(log) {}
+  Coder(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCodes& known, PassLog& log)
+      : g_(g), nodes_(nodes), bits_(bits), known_(known), log_(log) {}
 
   void run() {
-    std::vector<ir::Node*> products, lookups;
-    for (ir::Node& n : g_.nodes()) {
-      std::string reason;
-      if (is_product(n, &reason)) {
-        products.push_back(&n);
-      } else if (is_lookup(n)) {
-        lookups.push_back(&n);
-      } else if (!reason.empty()) {
-        log_.reject(n, reason);
-      }
-    }
-    for (const ir::Node* n : products) find_turned(*n, lookups);
-    if (bits_ == 4) {
-      (void)fold_gains(g_, products, [&](const ir::Node& n) {
-        return turned_.count(n.in(1)->constant.get()) == 0 && n.in(1)->one_use();
-      });
-    }
-    for (const ir::Node* n : products) all_ += bytes_of(*n->in(1));
-    for (ir::Node* n : products) code_product(*n);
-    for (ir::Node* n : lookups) code_lookup(*n);
+    for (const ir::Node* n : nodes_.products) all_ += bytes_of(*n->in(1));
+    for (ir::Node* n : nodes_.products) code_product(*n);
+    for (ir::Node* n : nodes_.lookups) code_lookup(*n);
     g_.drop_unused_values();
   }
 
  private:
-  using Key = std::pair<const ir::Constant*, bool>;  // and whether its columns are rows
-
   static double bytes_of(const ir::Value& w) { return static_cast<double>(w.constant->tensor.bytes.size()); }
 
-  // The table that the product multiplies turned, if there is one.
-  void find_turned(const ir::Node& product, const std::vector<ir::Node*>& lookups) {
-    const ir::Constant* const w = product.in(1)->constant.get();
-    if (turned_.find(w) != turned_.end() || has_columns_in_rows(product)) return;
-    for (const ir::Node* n : lookups) {
-      if (is_turned(*w, *n->in(0)->constant)) turned_[w] = n->in(0);
-    }
-  }
-
   const MatrixCodes& codes_of(const ir::Value& w, bool by_rows) {
-    const Key key = {w.constant.get(), by_rows};
-    const auto known = done_.find(key);
-    if (known != done_.end()) return known->second;
+    const MatrixKey key = {w.constant.get(), by_rows};
+    const auto done = done_.find(key);
+    if (done != done_.end()) return done->second;
     if (log_.progress) log_.progress(w.name, all_ > 0 ? behind_ / all_ : 0);
     behind_ += bytes_of(w);
-    return done_[key] = matrix_codes(g_, w, by_rows, bits_, log_);
+    const auto known = known_.find(key);
+    return done_[key] = known != known_.end() ? add_codes(g_, w.name, known->second, log_)
+                                              : add_codes(g_, w.name, code_matrix(*w.constant, by_rows, bits_), log_);
   }
 
   ir::Node* add(Op op, std::vector<uint8_t> attributes, std::vector<ir::Value*> inputs, const std::string& name,
@@ -192,8 +163,8 @@ class Coder {
   }
 
   void code_product(ir::Node& n) {
-    const auto turned = turned_.find(n.in(1)->constant.get());
-    const bool is_turned = turned != turned_.end();
+    const auto turned = nodes_.turned.find(n.in(1)->constant.get());
+    const bool is_turned = turned != nodes_.turned.end();
     const bool by_rows = is_turned || has_columns_in_rows(n);
     const ir::Value& w = *n.in(1);
     const MatrixCodes& c = codes_of(is_turned ? *turned->second : w, by_rows);
@@ -238,10 +209,6 @@ class Coder {
   void code_lookup(ir::Node& n) {
     const ir::Value& table = *n.in(0);
     ir::Value* const rows = n.in(1);
-    const auto known = done_.find({table.constant.get(), true});
-    const bool shared = known != done_.end();
-    if (!shared && !are_given(rows)) return log_.reject(n, "a table of places, not of what the caller names: float32");
-    if (!shared && meets_factors(*n.out())) return log_.reject(n, "a table of factors: stays float32");
     const MatrixCodes& c = codes_of(table, true);
     if (!c.finite) return log_.reject(n, "a weight is not finite: stays float32");
     const auto gather = [&](ir::Value* from) {
@@ -260,18 +227,83 @@ class Coder {
   }
 
   ir::Graph& g_;
+  const CodedNodes& nodes_;
   const int bits_;
+  const KnownCodes& known_;
   PassLog& log_;
-  double all_ = 0, behind_ = 0;                       // bytes of weights
-  std::map<const ir::Constant*, ir::Value*> turned_;  // a product's weights: the table that they are
-  std::map<Key, MatrixCodes> done_;                   // weights that several nodes share stay shared
+  double all_ = 0, behind_ = 0;            // bytes of weights
+  std::map<MatrixKey, MatrixCodes> done_;  // weights that several nodes share stay shared
   std::map<const ir::Value*, ir::Value*> lists_;
 };
 
-void run_int4(ir::Graph& g, PassLog& log) { Coder(g, 4, log).run(); }
-void run_int8(ir::Graph& g, PassLog& log) { Coder(g, 8, log).run(); }
+// The table that the product multiplies turned, if there is one.
+void find_turned(const ir::Node& product, CodedNodes* nodes) {
+  const ir::Constant* const w = product.in(1)->constant.get();
+  if (nodes->turned.find(w) != nodes->turned.end() || has_columns_in_rows(product)) return;
+  for (const ir::Node* n : nodes->lookups) {
+    if (is_turned(*w, *n->in(0)->constant)) nodes->turned[w] = n->in(0);
+  }
+}
+
+// Whether a product reads the table's codes.
+bool is_multiplied(const CodedNodes& nodes, const ir::Constant& table) {
+  return std::any_of(nodes.products.begin(), nodes.products.end(), [&](const ir::Node* n) {
+    const auto turned = nodes.turned.find(n->in(1)->constant.get());
+    return turned != nodes.turned.end() ? turned->second->constant.get() == &table
+                                        : has_columns_in_rows(*n) && n->in(1)->constant.get() == &table;
+  });
+}
+
+void run_scheme(ir::Graph& g, int bits, PassLog& log) {
+  const CodedNodes nodes = find_coded_nodes(g, {}, log);
+  if (bits == 4) {
+    (void)fold_gains(g, nodes.products, [&](const ir::Node& n) {
+      return nodes.turned.count(n.in(1)->constant.get()) == 0 && n.in(1)->one_use();
+    });
+  }
+  code_nodes(g, nodes, bits, {}, log);
+}
+
+void run_int4(ir::Graph& g, PassLog& log) { run_scheme(g, 4, log); }
+void run_int8(ir::Graph& g, PassLog& log) { run_scheme(g, 8, log); }
 
 }  // namespace
+
+bool has_columns_in_rows(const ir::Node& product) {
+  return product.op == Op::kGemm && product.attributes<attrs::Gemm>().trans_b();
+}
+
+CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Node&)>& keep, PassLog& log) {
+  CodedNodes out;
+  for (ir::Node& n : g.nodes()) {
+    std::string reason;
+    const bool product = is_product(n, &reason), lookup = !product && is_lookup(n);
+    if ((product || lookup) && keep && keep(n)) {
+      log.reject(n, "the recipe keeps it in float");
+    } else if (product) {
+      out.products.push_back(&n);
+    } else if (lookup) {
+      out.lookups.push_back(&n);
+    } else if (!reason.empty()) {
+      log.reject(n, reason);
+    }
+  }
+  for (const ir::Node* n : out.products) find_turned(*n, &out);
+  const auto is_left = [&](const ir::Node* n) {
+    if (is_multiplied(out, *n->in(0)->constant)) return false;
+    const char* why = !are_given(n->in(1))       ? "a table of places, not of what the caller names: float32"
+                      : meets_factors(*n->out()) ? "a table of factors: stays float32"
+                                                 : nullptr;
+    if (why != nullptr) log.reject(*n, why);
+    return why != nullptr;
+  };
+  out.lookups.erase(std::remove_if(out.lookups.begin(), out.lookups.end(), is_left), out.lookups.end());
+  return out;
+}
+
+void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCodes& known, PassLog& log) {
+  Coder(g, nodes, bits, known, log).run();
+}
 
 const Scheme kInt4 = {
     "int4", "weights of Gemm, MatMul and tables in 4 bits, a scale for each 32: a seventh of the size", run_int4, 0.5};

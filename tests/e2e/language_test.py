@@ -60,6 +60,83 @@ def important_small_weights(test):
     test.assertLess(small / exact, 1.015)
 
 
+def calibration_of_book(np):
+    """Tokens of the text that lm_main and lm_draft were trained on, 24 windows of 128."""
+    np.savez(WORK / "book_tokens.npz", ids=np.load(support.SHARED / "patients" / "scripts" / "lm_calibration.npz")["calibration_ids"].reshape(-1))
+    return ("--calibrate", WORK / "book_tokens.npz", "--input", "input_ids=ids", "--window", 128)
+
+
+def calibration_of_gain(np):
+    np.savez(WORK / "gain_samples.npz", input_ids=np.load(GAIN / "data.npz")["calibration_ids"].astype(np.int64)[:, :256])
+    return ("--calibrate", WORK / "gain_samples.npz")
+
+
+# Rounded by what products lose on data: the same bytes in the file, the table still stored once.
+def draft_model_by_data(test):
+    import numpy as np
+    plain = coded(LM / "lm_draft.onnx", "draft_plain")
+    out = coded(LM / "lm_draft.onnx", "draft_by_data", "--quantize", "int4", *calibration_of_book(np))
+    test.assertLess(abs(out.stat().st_size - plain.stat().st_size), 4096)
+    exact, by_data, without = of_book(LM / "lm_draft.onnx", out, plain)
+    test.assertLess(by_data / exact, 1.025)
+    test.assertLess(by_data, without)
+
+
+def important_small_weights_by_data(test):
+    import numpy as np
+    out = coded(GAIN / "model.onnx", "gain_by_data", "--quantize", "int4", *calibration_of_gain(np))
+    test.assertLess(out.stat().st_size, 480_000)
+    exact, small = perplexities(GAIN / "model.onnx", out, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256)
+    test.assertLess(small / exact, 1.005)
+
+
+def a_recipe_of_four_bits_gives_the_same_bytes(test):
+    import numpy as np
+    recipe, samples = WORK / "recipe.json", calibration_of_gain(np)[1]
+    first = coded(GAIN / "model.onnx", "by_recipe_1", "--quantize", "int4", "--calibrate", samples, "--save-recipe", recipe)
+    said = json.loads(recipe.read_text())
+    test.assertEqual(said["defaults"], {"format": "w4/32", "rounding": "feedback"})
+    test.assertGreater(said["measured"]["gains_moved"], 0)
+    test.assertTrue(all(layer["gain_db"] >= 0 for layer in said["measured"]["layers"].values()))
+    again = WORK / "by_recipe_2.vireo"
+    for verb in (("quantize", "--data", samples, "--recipe", recipe), ("convert", "--calibrate", samples, "--recipe", recipe),
+                 ("quantize", "--data", samples, "--scheme", "w4/32")):
+        support.vireo(verb[0], GAIN / "model.onnx", "-o", again, *verb[1:])
+        test.assertEqual(again.read_bytes(), first.read_bytes(), verb)
+    # One product kept: it is named, and only it is larger.
+    name = next(iter(said["measured"]["layers"]))
+    recipe.write_text(json.dumps({"vireo_recipe": 1, "defaults": {"format": "w4/32"}, "layers": {name: {"keep": True}}}))
+    done = support.vireo("quantize", GAIN / "model.onnx", "-o", again, "--data", samples, "--recipe", recipe)
+    test.assertIn("the recipe keeps it in float", done.stdout)
+    test.assertGreater(again.stat().st_size, first.stat().st_size + 100_000)
+    # Nothing by data: what int4 gives without any.
+    recipe.write_text(json.dumps({"vireo_recipe": 1, "condition": [], "defaults": {"format": "w4/32", "rounding": "nearest"}}))
+    support.vireo("quantize", GAIN / "model.onnx", "-o", again, "--recipe", recipe)
+    test.assertLess(abs(again.stat().st_size - first.stat().st_size), 4096)
+
+
+def what_four_bits_refuse(test):
+    import numpy as np
+    samples = calibration_of_gain(np)[1]
+    recipe = WORK / "other.json"
+    recipe.write_text('{"vireo_recipe": 1, "defaults": {"format": "w4/32"}}')
+    out = WORK / "refused.vireo"
+    out.unlink(missing_ok=True)
+    for arguments, words in [
+            (("quantize", "--recipe", recipe), "no data is given"),
+            (("quantize", "--data", samples, "--recipe", recipe, "--scheme", "w8a8"), "is for w4/32, and w8a8 is asked for"),
+            (("convert", "--calibrate", samples, "--recipe", recipe, "--quantize", "int8"), "is for w4/32"),
+            (("convert", "--calibrate", samples, "--quantize", "bf16"), "are for int8 and int4")]:
+        done = support.vireo(arguments[0], GAIN / "model.onnx", "-o", out, *arguments[1:], check=False)
+        test.assertEqual(done.returncode, 1, arguments)
+        test.assertIn(words, done.stderr, arguments)
+        test.assertIn("help:", done.stderr, arguments)
+        test.assertFalse(out.exists())
+    # A ceiling that no product fits under: the nearest codes, and each product is named.
+    done = support.vireo("quantize", GAIN / "model.onnx", "-o", WORK / "tight.vireo", "--data", samples, "--scheme", "w4/32", "--memory", "1M")
+    test.assertIn("has the nearest codes", done.stdout)
+
+
 def the_exported_file_says_the_same(test):
     import numpy as np
     import onnx
@@ -106,7 +183,8 @@ def masks_of_static_int8(test):
 
 reason = support.missing("numpy", "onnx", "onnxruntime", folder="patients")
 Language = support.cases(reason, {f.__name__: f for f in (
-    main_model, draft_model, eight_bits, important_small_weights, the_exported_file_says_the_same, masks_of_static_int8)})
+    main_model, draft_model, eight_bits, important_small_weights, draft_model_by_data, important_small_weights_by_data,
+    a_recipe_of_four_bits_gives_the_same_bytes, what_four_bits_refuse, the_exported_file_says_the_same, masks_of_static_int8)})
 
 if __name__ == "__main__":
     support.main()
