@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "delegates/gpu/host/lanes.h"
+#include "delegates/gpu/schedule/schedule.h"
 #include "delegates/gpu/templates/dispatch.h"
 #include "delegates/gpu/templates/expression.h"
 
@@ -37,6 +38,14 @@ std::vector<T> as(const Bytes& b) {
 std::vector<float> random_floats(size_t count, uint32_t seed, float lo = -2, float hi = 2);
 Bytes random_bytes(size_t count, uint32_t seed);
 
+// delegates/vulkan builds these tests once more, to run on a card.
+struct TrialCard {
+  Target target;
+  std::function<std::string(const Kernel&, const Dispatch&, std::vector<Bytes>*)>
+      run;  // "" or why; empty: no card here
+};
+const TrialCard* trial_card();  // null: trials run on the host
+
 // Many launches whose programs are compiled at once. check(bindings after the run).
 class Trials {
  public:
@@ -51,8 +60,10 @@ class Trials {
     std::vector<Bytes> bindings;
     std::function<void(const std::vector<Bytes>&)> check;
     std::vector<uint32_t> words;
+    Target target;
   };
-  void run();
+  static void run_on(const TrialCard& card, const Trial& trial);
+  void run_on_host();
   std::vector<Trial> trials_;
 };
 
