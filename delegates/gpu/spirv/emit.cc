@@ -354,7 +354,7 @@ class Emitter {
       case Op::kDivide:
         return {kOpFDiv, kOpSDiv, kOpUDiv, none};
       case Op::kRemainder:
-        return {none, kOpSRem, kOpUMod, none};
+        return {none, none, kOpUMod, none};  // signed ones: signed_remainder()
       case Op::kAnd:
         return {none, kOpBitwiseAnd, kOpBitwiseAnd, kOpLogicalAnd};
       case Op::kOr:
@@ -404,9 +404,17 @@ class Emitter {
         return m_.extended(kTrunc, type(s.type), {id(s.a)});
       case Op::kRoundEven:
         return m_.extended(kRoundEven, type(s.type), {id(s.a)});
+      case Op::kRemainder:
+        return is_signed(s.type) ? signed_remainder(s) : arithmetic(s);
       default:
         return arithmetic(s);
     }
+  }
+  // Vulkan leaves OpSRem undefined where an operand is negative, and a card's driver makes use of it.
+  uint32_t signed_remainder(const Statement& s) {
+    const uint32_t whole = m_.value(kOpSDiv, type(s.type), {id(s.a), id(s.b)});
+    const uint32_t taken = m_.value(kOpIMul, type(s.type), {whole, id(s.b)});
+    return m_.value(kOpISub, type(s.type), {id(s.a), taken});
   }
   uint32_t arithmetic(const Statement& s) {
     const Opcode op = choose(choice(s.op), s.type);

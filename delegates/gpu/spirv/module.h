@@ -59,7 +59,6 @@ enum Opcode : uint32_t {
   kOpSDiv = 135,
   kOpFDiv = 136,
   kOpUMod = 137,
-  kOpSRem = 138,
   kOpUMulExtended = 151,
   kOpLogicalEqual = 164,
   kOpLogicalNotEqual = 165,

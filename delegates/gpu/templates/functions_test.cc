@@ -29,6 +29,12 @@ ChainProblem elementwise(Step step, const std::vector<DType>& types, int64_t cou
 
 Dispatch made(const ChainProblem& p, const Target& t) { return make_chain(p, choose_chain(p, t), t); }
 
+// Vulkan lets a card take numbers below 2^-126 for 0: such operands are left out there.
+void drop_subnormals(std::vector<float>* v) {
+  if (trial_card() == nullptr || trial_card()->target.keeps_denormals32) return;
+  for (float& x : *v) x = fpclassify(x) == FP_SUBNORMAL ? 0.0f : x;
+}
+
 std::vector<float> hard_floats(float range, uint32_t seed) {
   std::vector<float> v = random_floats(1500, seed, -range, range);
   for (const float small : random_floats(200, seed + 1, -1, 1)) v.push_back(small);
@@ -37,6 +43,7 @@ std::vector<float> hard_floats(float range, uint32_t seed) {
                         -1e-42f, 1e30f, -1e30f,   88.0f,    89.0f, -88.0f, -104.0f,  0.34f,     0.9f,
                         0.625f,  3.0f,  65504.0f, 65520.0f, 1e5f,  -1e5f,  INFINITY, -INFINITY, NAN};
   v.insert(v.end(), std::begin(more), std::end(more));
+  drop_subnormals(&v);
   return v;
 }
 
@@ -280,6 +287,8 @@ TEST(Functions, PowersAndRemainders) {
       b.push_back(y);
     }
   }
+  drop_subnormals(&a);
+  drop_subnormals(&b);
   std::vector<float> ma = a, mb = b;
   for (const float x : random_floats(3000, 1, 0, 10)) a.push_back(x);
   for (const float y : random_floats(3000, 2, -30, 30)) b.push_back(y);
