@@ -91,6 +91,18 @@ const char* check(const Schedule& s, const Target& t) {
   return "";
 }
 
+// What the verifier of FlatBuffers leaves open: elements of eight bytes lie at multiples of eight.
+template <class List>
+bool is_aligned(const List* list) {
+  return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % 8 == 0;
+}
+bool is_aligned(const fb::Schedule& s) {
+  bool good = is_aligned(s.inputs()) && is_aligned(s.outputs());
+  for (uint32_t i = 0; s.steps() != nullptr && i < s.steps()->size(); ++i)
+    good = good && is_aligned(s.steps()->Get(i)->bindings());
+  return good;
+}
+
 template <class T>
 std::vector<T> copy(const ::flatbuffers::Vector<T>* from) {
   return from == nullptr ? std::vector<T>() : std::vector<T>(from->begin(), from->end());
@@ -172,6 +184,7 @@ const char* read_schedule(const void* data, size_t bytes, const Target& target, 
   ::flatbuffers::Verifier verifier(base, bytes, options);
   if (!fb::VerifyScheduleBuffer(verifier)) return "not a compiled part, or damaged";
   const fb::Schedule& s = *fb::GetSchedule(base);
+  if (!is_aligned(s)) return "not a compiled part, or damaged";
   if (s.version() != kScheduleVersion) return "compiled by another version of the delegate";
   if (s.target() != nullptr) out->target = s.target()->str();
   out->inputs = copy(s.inputs());
