@@ -94,7 +94,7 @@ const char* check(const Schedule& s, const Target& t) {
 // What the verifier of FlatBuffers leaves open: elements of eight bytes lie at multiples of eight.
 template <class List>
 bool is_aligned(const List* list) {
-  return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % 8 == 0;
+  return list == nullptr || list->size() == 0 || reinterpret_cast<uintptr_t>(list->Data()) % 8 == 0;
 }
 bool is_aligned(const fb::Schedule& s) {
   bool good = is_aligned(s.inputs()) && is_aligned(s.outputs());

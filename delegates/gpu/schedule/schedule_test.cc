@@ -64,6 +64,19 @@ TEST(GpuSchedule, IsReadAsItWasWritten) {
   EXPECT_EQ(write_schedule(read), write_schedule(s));
 }
 
+// Lists without elements end anywhere.
+TEST(GpuSchedule, EmptyListsAreRead) {
+  for (const size_t extra : {0, 1, 2, 3}) {
+    Schedule s;
+    s.target = text_of(device()) + std::string(extra, ' ');
+    s.outputs = {4};
+    Aligned blob(write_schedule(s));
+    Schedule read;
+    EXPECT_STREQ(read_schedule(blob.data(), blob.size, device(), &read),
+                 extra == 0 ? "" : "compiled for another device");
+  }
+}
+
 TEST(GpuSchedule, IsForItsDevice) {
   Target other = device();
   other.dot8 = true;
