@@ -37,27 +37,6 @@ class Printer {
 
  private:
   static std::string name(Type t) { return spell(kDialect, t); }
-  Type result(const Statement& s) const {
-    return s.op == Op::kEqual || s.op == Op::kNotEqual || s.op == Op::kLess || s.op == Op::kLessEqual ? Type::kBool
-                                                                                                      : s.type;
-  }
-  static bool has_value(const Statement& s) {
-    switch (s.op) {
-      case Op::kVariable:
-      case Op::kSet:
-      case Op::kStore:
-      case Op::kSharedStore:
-      case Op::kIf:
-      case Op::kElse:
-      case Op::kEndIf:
-      case Op::kFor:
-      case Op::kEndFor:
-      case Op::kBarrier:
-        return false;
-      default:
-        return true;
-    }
-  }
   // Written where they are used.
   static bool is_inline(Op op) { return op == Op::kConstant || op == Op::kPush || op == Op::kGroup || op == Op::kLane; }
 
@@ -124,8 +103,8 @@ class Printer {
     const Statement& s = p_.body[i];
     if (s.op == Op::kVariable) {
       text_ += "static " + name(s.type) + " " + label(i) + "[" + lanes + "][" + std::to_string(s.bits) + "];\n";
-    } else if (has_value(s) && !is_inline(s.op) && kept_[i]) {
-      text_ += "static " + name(result(s)) + " " + label(i) + "[" + lanes + "];\n";
+    } else if (has_value(s.op) && !is_inline(s.op) && kept_[i]) {
+      text_ += "static " + name(type_of(s)) + " " + label(i) + "[" + lanes + "];\n";
     }
   }
 
@@ -161,7 +140,7 @@ class Printer {
       text_ += label(i) + "[l] = " + expression + ";\n";
     } else {
       text_ +=
-          "const " + name(result(p_.body[i])) + " " + label(i) + " = " + expression + "; (void)" + label(i) + ";\n";
+          "const " + name(type_of(p_.body[i])) + " " + label(i) + " = " + expression + "; (void)" + label(i) + ";\n";
     }
   }
 

@@ -5,28 +5,8 @@
 namespace vireo::gpu {
 namespace {
 
-bool is_pure(Op op) {
-  switch (op) {
-    case Op::kVariable:
-    case Op::kGet:
-    case Op::kSet:
-    case Op::kLoad:
-    case Op::kStore:
-    case Op::kSharedLoad:
-    case Op::kSharedStore:
-    case Op::kIf:
-    case Op::kElse:
-    case Op::kEndIf:
-    case Op::kFor:
-    case Op::kEndFor:
-    case Op::kBarrier:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool is_comparison(Op op) { return op == Op::kEqual || op == Op::kNotEqual || op == Op::kLess || op == Op::kLessEqual; }
+// Its value depends on its operands only.
+bool is_pure(Op op) { return has_value(op) && op != Op::kGet && op != Op::kLoad && op != Op::kSharedLoad; }
 
 uint64_t masked(Type t, uint64_t bits) {
   if (t == Type::kBool) return bits & 1;

@@ -77,6 +77,30 @@ struct Statement {
   uint64_t bits = 0;
 };
 
+constexpr bool is_comparison(Op op) {
+  return op == Op::kEqual || op == Op::kNotEqual || op == Op::kLess || op == Op::kLessEqual;
+}
+// Of a statement's value: kBool for comparisons, whose `type` is their operands'.
+constexpr Type type_of(const Statement& s) { return is_comparison(s.op) ? Type::kBool : s.type; }
+// Whether a statement has a value.
+constexpr bool has_value(Op op) {
+  switch (op) {
+    case Op::kVariable:
+    case Op::kSet:
+    case Op::kStore:
+    case Op::kSharedStore:
+    case Op::kIf:
+    case Op::kElse:
+    case Op::kEndIf:
+    case Op::kFor:
+    case Op::kEndFor:
+    case Op::kBarrier:
+      return false;
+    default:
+      return true;
+  }
+}
+
 enum class Element : uint8_t { kWord, kHalfWord, kByte };  // 32, 16, 8 bits
 
 // A binding seen as an array. Two buffers may see one binding.

@@ -142,17 +142,34 @@ std::vector<Axis> dense_axes(const std::vector<Axis>& axes) {
 
 uint32_t axis_bit(int64_t axis, int rank) { return 1u << (axis < 0 ? axis + rank : axis); }
 
+// A function of rows along one axis: x, and a result of its shape.
+class AlongAxis {
+ public:
+  AlongAxis(Lowering& l, int64_t axis) : l_(l), x_(l.laid(l.node().inputs[0])), y_(l.make(l.node().outputs[0])) {
+    const Datum& x = l.in(0);
+    const uint32_t mask = axis_bit(axis, x.rank());
+    part_axes(x.dims, x_.strides, mask, &outer_, &row_);
+    part_axes(x.dims, y_.strides, mask, &outer_y_, &row_y_);
+  }
+  RowsBuilder rows() const { return {l_, x_, l_.in(0).dtype, outer_, row_}; }
+  // `value`, of the result's type, is the result at each place.
+  std::string push(RowsBuilder* rows, ExpressionBuilder* b, int value) const {
+    b->output(value, RowsBuilder::over(y_.offset, outer_y_, &row_y_));
+    return rows->push({y_.memory});
+  }
+
+ private:
+  Lowering& l_;
+  const Laid x_, y_;
+  std::vector<Axis> outer_, row_, outer_y_, row_y_;
+};
+
 std::string softmax(Lowering& l, bool logarithm) {
   const Datum& x = l.in(0);
   if (!is_real(x.dtype)) return std::string("Softmax of ") + dtype_name(x.dtype);
   if (x.rank() == 0) return "Softmax of a number";
-  const uint32_t mask = axis_bit(l.node().attrs<attrs::Softmax>().axis(), x.rank());
-  const Laid from = l.laid(l.node().inputs[0]);
-  const Laid to = l.make(l.node().outputs[0]);
-  std::vector<Axis> outer, row, outer_y, row_y;
-  part_axes(x.dims, from.strides, mask, &outer, &row);
-  part_axes(x.dims, to.strides, mask, &outer_y, &row_y);
-  RowsBuilder rows(l, from, x.dtype, outer, row);
+  const AlongAxis along(l, l.node().attrs<attrs::Softmax>().axis());
+  RowsBuilder rows = along.rows();
   const auto shifted = [](ExpressionBuilder& b) { return b.function(Function::kSub, kReal, 0, 1); };
   rows.statistic(Combine::kMax, [](ExpressionBuilder&) { return 0; });
   rows.statistic(Combine::kSum, [&](ExpressionBuilder& b) { return b.function(Function::kExp, kReal, shifted(b)); });
@@ -161,8 +178,7 @@ std::string softmax(Lowering& l, bool logarithm) {
   y = logarithm ? b.function(Function::kSub, kReal, y, b.function(Function::kLog, kReal, 2))
                 : b.function(Function::kDiv, kReal, b.function(Function::kExp, kReal, y), 2);
   if (x.dtype != kReal) y = b.function(Function::kCast, x.dtype, y);
-  b.output(y, RowsBuilder::over(to.offset, outer_y, &row_y));
-  return rows.push({to.memory});
+  return along.push(&rows, &b, y);
 }
 
 // Whether v is the extreme of its row; a NaN is one.
@@ -190,18 +206,12 @@ std::string hardmax(Lowering& l) {
   const Datum& x = l.in(0);
   if (!is_real(x.dtype)) return std::string("Hardmax of ") + dtype_name(x.dtype);
   if (x.rank() == 0) return "Hardmax of a number";
-  const uint32_t mask = axis_bit(l.node().attrs<attrs::Softmax>().axis(), x.rank());
-  const Laid from = l.laid(l.node().inputs[0]);
-  const Laid to = l.make(l.node().outputs[0]);
-  std::vector<Axis> outer, row, outer_y, row_y;
-  part_axes(x.dims, from.strides, mask, &outer, &row);
-  part_axes(x.dims, to.strides, mask, &outer_y, &row_y);
-  RowsBuilder rows(l, from, x.dtype, outer, row);
+  const AlongAxis along(l, l.node().attrs<attrs::Softmax>().axis());
+  RowsBuilder rows = along.rows();
   find_extreme(&rows, Combine::kMax, false);
   ExpressionBuilder b = rows.epilogue(false);
   const int first = b.function(Function::kEqual, DType::kBool, b.place(rows.row_axis()), 2);
-  b.output(b.function(Function::kCast, x.dtype, first), RowsBuilder::over(to.offset, outer_y, &row_y));
-  return rows.push({to.memory});
+  return along.push(&rows, &b, b.function(Function::kCast, x.dtype, first));
 }
 
 std::string arg(Lowering& l) {
@@ -520,13 +530,8 @@ std::string lp_normalization(Lowering& l) {
   if (!is_real(x.dtype)) return std::string("a normalisation of ") + dtype_name(x.dtype);
   const auto& a = l.node().attrs<attrs::LpNormalization>();
   const bool squares = a.p() == 2;
-  const uint32_t mask = axis_bit(a.axis(), x.rank());
-  const Laid from = l.laid(l.node().inputs[0]);
-  const Laid to = l.make(l.node().outputs[0]);
-  std::vector<Axis> outer, row, outer_y, row_y;
-  part_axes(x.dims, from.strides, mask, &outer, &row);
-  part_axes(x.dims, to.strides, mask, &outer_y, &row_y);
-  RowsBuilder rows(l, from, x.dtype, outer, row);
+  const AlongAxis along(l, a.axis());
+  RowsBuilder rows = along.rows();
   rows.statistic(Combine::kSum, [squares](ExpressionBuilder& b) {
     return squares ? b.function(Function::kMul, kReal, 0, 0) : b.function(Function::kAbs, kReal, 0);
   });
@@ -536,8 +541,7 @@ std::string lp_normalization(Lowering& l) {
   const int nothing = b.function(Function::kEqual, DType::kBool, norm, zero);
   int y = b.function(Function::kWhere, kReal, nothing, zero, b.function(Function::kDiv, kReal, 0, norm));
   if (x.dtype != kReal) y = b.function(Function::kCast, x.dtype, y);
-  b.output(y, RowsBuilder::over(to.offset, outer_y, &row_y));
-  return rows.push({to.memory});
+  return along.push(&rows, &b, y);
 }
 
 }  // namespace

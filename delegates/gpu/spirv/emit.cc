@@ -90,19 +90,6 @@ class Emitter {
     return m_.type(kOpTypeInt, {e == Element::kWord ? 32u : e == Element::kHalfWord ? 16u : 8u, 0});
   }
   uint32_t id(uint32_t statement) const { return ids_[statement]; }
-  Type type_of(uint32_t statement) const {
-    const Statement& s = p_.body[statement];
-    switch (s.op) {
-      case Op::kEqual:
-      case Op::kNotEqual:
-      case Op::kLess:
-      case Op::kLessEqual:
-        return Type::kBool;
-      default:
-        return s.type;
-    }
-  }
-
   bool uses(Element e) const {
     for (const Buffer& b : p_.buffers) {
       if (b.element == e) return true;
@@ -418,13 +405,13 @@ class Emitter {
   }
   uint32_t arithmetic(const Statement& s) {
     const Opcode op = choose(choice(s.op), s.type);
-    const uint32_t out = m_.value(op, type(type_of(static_cast<uint32_t>(&s - p_.body.data()))), {id(s.a), id(s.b)});
+    const uint32_t out = m_.value(op, type(type_of(s)), {id(s.a), id(s.b)});
     if (op == kOpFAdd || op == kOpFSub || op == kOpFMul) m_.decorate({out, kNoContraction});
     return out;
   }
 
   uint32_t convert(const Statement& s) {
-    const Type from = type_of(s.a), to = s.type;
+    const Type from = type_of(p_.body[s.a]), to = s.type;
     const uint32_t v = id(s.a);
     if (is_float(from)) return cast(is_signed(to) ? kOpConvertFToS : kOpConvertFToU, to, v);
     if (is_float(to)) return cast(is_signed(from) ? kOpConvertSToF : kOpConvertUToF, to, v);
