@@ -99,9 +99,8 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
                   uint32_t index, const vireo_thread_pool*, vireo_packed* out, void* to) {
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
-    std::shared_ptr<const Gpu::Weights> weights = gpu.weights();
-    const std::vector<uint32_t> nodes(part->nodes, part->nodes + part->node_count);
-    if (weights == nullptr || weights->graph != graph || weights->nodes != nodes) {
+    std::shared_ptr<const Gpu::Weights> weights = gpu.weights(graph, *part);
+    if (weights == nullptr) {
       gpu::Schedule schedule;
       auto found = std::make_shared<Gpu::Weights>();
       if (!gpu::lower_part(gpu.card().target, *host, graph, *part, &schedule).why.empty() ||

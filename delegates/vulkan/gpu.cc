@@ -7,6 +7,8 @@
 namespace vireo::vulkan {
 namespace {
 
+constexpr size_t kMostWeights = 256;  // parts; beyond that some are lowered again
+
 // A host with an older header has a shorter table.
 vireo_host copy_of(const vireo_host& host) {
   vireo_host copy = {};
@@ -61,14 +63,23 @@ void Gpu::telemetry(vireo_telemetry* out) {
   out->power = device_->lost() ? VIREO_POWER_UNKNOWN : device_->idle() ? VIREO_POWER_IDLE : VIREO_POWER_BUSY;
 }
 
-std::shared_ptr<const Gpu::Weights> Gpu::weights() {
+std::shared_ptr<const Gpu::Weights> Gpu::weights(const vireo_graph* graph, const vireo_part& part) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return weights_;
+  for (const auto& known : weights_) {
+    if (known->graph == graph &&
+        std::equal(known->nodes.begin(), known->nodes.end(), part.nodes, part.nodes + part.node_count))
+      return known;
+  }
+  return nullptr;
 }
 
 void Gpu::keep(std::shared_ptr<const Weights> weights) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  weights_ = std::move(weights);
+  weights_.remove_if([&weights](const std::shared_ptr<const Weights>& known) {
+    return known->graph == weights->graph && known->nodes == weights->nodes;
+  });
+  weights_.push_front(std::move(weights));
+  if (weights_.size() > kMostWeights) weights_.pop_back();
 }
 
 }  // namespace vireo::vulkan

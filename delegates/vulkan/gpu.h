@@ -3,6 +3,7 @@
 #define VIREO_DELEGATES_VULKAN_GPU_H_
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,13 +41,15 @@ class Gpu {
   vireo_status reset();
   void telemetry(vireo_telemetry* out);
 
-  // The weights of the part that was asked for last, so that one for which pack() is called for each is lowered once.
+  // The weights of the parts that were asked for last, so that pack(), which is called for each of them, lowers no part
+  // again. memory() comes before it and renews what another graph at the same address may have left.
   struct Weights {
     const vireo_graph* graph = nullptr;
     std::vector<uint32_t> nodes;
     std::vector<vireo_packed> list;
   };
-  std::shared_ptr<const Weights> weights();
+  // Null: they are not known any more.
+  std::shared_ptr<const Weights> weights(const vireo_graph* graph, const vireo_part& part);
   void keep(std::shared_ptr<const Weights> weights);
 
  private:
@@ -56,7 +59,7 @@ class Gpu {
   const std::string name_, key_;
   std::mutex mutex_;
   std::shared_ptr<Device> device_;
-  std::shared_ptr<const Weights> weights_;
+  std::list<std::shared_ptr<const Weights>> weights_;  // the newest first
   uint32_t resets_ = 0;
   uint64_t submits_ = 0;  // of devices before this one
 };

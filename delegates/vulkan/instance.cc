@@ -117,6 +117,14 @@ void read_limits(const VkPhysicalDeviceLimits& limits, gpu::Target* t) {
   t->buffer_bytes = limits.maxStorageBufferRange;
 }
 
+// An empty struct of Vulkan's.
+template <class Struct>
+Struct typed(VkStructureType type) {
+  Struct s = {};
+  s.sType = type;
+  return s;
+}
+
 // "" or why kernels cannot run on it. `version` is the instance's.
 std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysicalDevice device, Card* card) {
   card->handle = device;
@@ -133,14 +141,13 @@ std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysica
   const auto has = [&](const char* name) { return is_1_2 || extensions.has(name); };
 
   VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
-  VkPhysicalDevice16BitStorageFeatures storage16 = {};
-  storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
-  VkPhysicalDevice8BitStorageFeatures storage8 = {};
-  storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
-  VkPhysicalDeviceShaderFloat16Int8Features small = {};
-  small.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {};
-  timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
+  auto storage16 =
+      typed<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  auto storage8 = typed<VkPhysicalDevice8BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
+  auto small =
+      typed<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+  auto timeline =
+      typed<VkPhysicalDeviceTimelineSemaphoreFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES);
   chain(&features, &storage16);
   if (has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(&features, &storage8);
   if (has(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(&features, &small);
@@ -149,18 +156,14 @@ std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysica
   if (timeline.timelineSemaphore == VK_FALSE) return "has no timeline semaphores (Vulkan 1.2, or their extension)";
 
   VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
-  VkPhysicalDeviceIDProperties id = {};
-  id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
-  VkPhysicalDeviceMaintenance3Properties most = {};
-  most.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
-  VkPhysicalDeviceSubgroupProperties subgroup = {};
-  subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
-  VkPhysicalDeviceFloatControlsProperties floats = {};
-  floats.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-  VkPhysicalDeviceDriverProperties driver = {};
-  driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
-  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {};
-  host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+  auto id = typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
+  auto most = typed<VkPhysicalDeviceMaintenance3Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  auto subgroup = typed<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  auto floats =
+      typed<VkPhysicalDeviceFloatControlsProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+  auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto host = typed<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
   chain(&properties, &id);
   chain(&properties, &most);
   chain(&properties, &subgroup);

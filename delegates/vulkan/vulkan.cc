@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kTrialRuns = 66;
 // What a submit takes on a desktop's driver, with its wait.
 constexpr double kLaunchNs = 50000;
-// A card behind sixteen lanes of PCIe 3, which is the least that cards of the last ten years have.
+// Somewhat less than sixteen lanes of PCIe 3 carry.
 constexpr double kTransfer = 12e9;
 
 struct Driver {
