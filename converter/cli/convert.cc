@@ -484,8 +484,7 @@ void add_quantize(Command app, Context& context) {
       .file({".npz", ".json", ".txt"});
   verb.add_option("--scheme", options->by_data.format,
                   "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; w4/32: matrices in 4 "
-                  "and values "
-                  "in float, for language models; the default is what the recipe says, else w8a8")
+                  "and values in float, for language models; the default is what the recipe says, else w8a8")
       .one_of({"w8a8", "w8a16", "w4a8", "w4/32"});
   add_signature(verb, options.get());
   add_recipe_options(verb, &options->by_data);

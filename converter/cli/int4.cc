@@ -24,11 +24,7 @@ Int4Run::Int4Run(const QuantizeRequest& request, quant::Recipe recipe, const std
     : request_(request), calibration_(request, model, std::move(in_float), progress, &recipe) {
   quant::Int4Options options;
   options.recipe = std::move(recipe);
-  options.samples = calibration_.samples();
-  options.evaluator = calibration_.evaluator();
-  options.memory = calibration_.memory();
-  options.held = Calibration::held;
-  options.tell = calibration_.tell();
+  calibration_.fill(&options);
   stage_ = std::make_shared<quant::CalibratedInt4>(std::move(options));
 }
 

@@ -36,12 +36,8 @@ Int8Run::Int8Run(const QuantizeRequest& request, quant::Recipe recipe, const std
     : request_(request), calibration_(request, model, std::move(in_float), progress, &recipe) {
   quant::Int8Options options;
   options.recipe = std::move(recipe);
-  options.samples = calibration_.samples();
-  options.evaluator = calibration_.evaluator();
-  options.memory = calibration_.memory();
   options.shared = kSharedBytes;
-  options.held = Calibration::held;
-  options.tell = calibration_.tell();
+  calibration_.fill(&options);
   stage_ = std::make_shared<quant::StaticInt8>(std::move(options));
 }
 

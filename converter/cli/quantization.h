@@ -52,14 +52,20 @@ class Calibration {
   Calibration(const QuantizeRequest& request, const std::string& model, LoadModel in_float, Progress* progress,
               quant::Recipe* recipe);
 
-  SampleData* samples() const { return samples_.get(); }  // null: none are given
-  Evaluator* evaluator() { return &evaluator_; }
-  uint64_t memory() const { return memory_; }
-  static uint64_t held();
-  const std::function<void(const std::string& step, double share)>& tell() const { return tell_; }
+  // What a stage that reads data gets in its options.
+  template <class Options>
+  void fill(Options* options) {
+    options->samples = samples_.get();  // null: none are given
+    options->evaluator = &evaluator_;
+    options->memory = memory_;
+    options->held = held;
+    options->tell = tell_;
+  }
   std::vector<std::string> assumed() const;
 
  private:
+  static uint64_t held();
+
   SessionEvaluator evaluator_;
   std::unique_ptr<SampleData> samples_;
   uint64_t memory_ = 0;

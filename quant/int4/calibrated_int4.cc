@@ -152,6 +152,7 @@ class Rounding {
       bool fits = true;
       if (!look({input}, &seen, &fits)) return false;
       const int64_t k = seen[0].moment.size();
+      if (!fits) report_.nearest.emplace_back(layer_name(*n), why_);
       if (!fits || k == 0) continue;  // its codes are the nearest, with all other tables
       std::vector<double> values = seen[0].moment.take_mean();
       if (!finite(values)) return not_finite(input);
