@@ -41,7 +41,7 @@ class Pipelines {
   // One for each kernel, in their order; those that no living part has are compiled on several threads. On an error
   // *failed is the kernel that the driver refused.
   VkResult make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out, uint32_t* failed);
-  // The device is not to be called any more: what is left stays as it is.
+  // From now on nothing is destroyed: the device must not be called any more.
   void leave() { left_ = true; }
 
  private:

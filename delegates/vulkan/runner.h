@@ -1,6 +1,7 @@
 // Runs one kernel or a schedule on a card, for tests of what makes them.
 //
-//   Runner runner;                       // the first card; runner.why() where there is none: skip with it
+//   Runner runner;                       // on the first card
+//   if (!runner.why().empty()) skip;      // there is no card, and why() says what is missing
 //   std::string why = runner.run(kernel, groups, push, &bindings);
 #ifndef VIREO_DELEGATES_VULKAN_RUNNER_H_
 #define VIREO_DELEGATES_VULKAN_RUNNER_H_

@@ -246,7 +246,7 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
       return fail(error, Status::kOutOfArena, "the allocator has no memory for a list of {} constants", choice.packed);
     VIREO_TRY(pack_constants(sub, part, packed.list(), error));
     with.packed = packed.list().data;
-    with.packed_at = packed.list().at;
+    with.packed_at = device.delegate->bind == nullptr ? nullptr : packed.list().at;
   }
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, &with, &step->call.loaded);

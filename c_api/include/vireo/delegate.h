@@ -277,7 +277,7 @@ typedef struct vireo_load_request {
   void* state; /* vireo_part_memory.state_bytes */
   vireo_fault* fault;
   /* Where each packed constant lies that has VIREO_PACKED_ON_DEVICE (its `packed` is NULL), NULL for the others. List
-   * and places live for the call, the buffers as long as the part. NULL where the part has no such constant. */
+   * and places live for the call, the buffers as long as the part. NULL for a part that works on no buffers. */
   const vireo_place* const* packed_at;
   /* vireo_part_memory.device_state_bytes and device_scratch_bytes: as packed_at. NULL where they are 0. */
   const vireo_place* state_at;

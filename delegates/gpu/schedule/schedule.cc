@@ -38,7 +38,7 @@ const char* check(const Kernel& k, const Target& t) {
   return k.bindings < 32 && k.writes >> k.bindings != 0 ? "a kernel writes where it has no binding" : "";
 }
 
-// Bytes of the memory that a binding lies in; 0: there is none.
+// Bytes of the memory that a binding lies in, or 0 if there is no such memory.
 uint64_t room_of(const Binding& b, const Schedule& s) {
   switch (b.where) {
     case Where::kInput:
