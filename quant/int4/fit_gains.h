@@ -15,6 +15,9 @@ class GainFit {
  public:
   // E x x^T and E x (x0 - x)^T, [size, size]; `drift` is empty where x is x0.
   GainFit(const std::vector<double>& moment, const std::vector<double>& drift) : moment_(moment), drift_(drift) {}
+  // Both must outlive it.
+  GainFit(const std::vector<double>& moment, std::vector<double>&& drift) = delete;
+  GainFit(std::vector<double>&& moment, const std::vector<double>& drift) = delete;
 
   // One of the products: its weights as they were and as they are.
   void add(const ir::Constant& was, const ir::Constant& is, bool by_rows);

@@ -32,14 +32,14 @@ struct Data {
     moment = gram.take_mean();
   }
   std::vector<float> w;
-  std::vector<double> moment;
+  std::vector<double> moment, no_drift;
 };
 
 TEST(FitGains, FindsAFactorForEachChannel) {
   const Data data;
   std::vector<float> changed = data.w;
   for (size_t i = 0; i < changed.size(); ++i) changed[i] *= 1 + 0.02f * static_cast<float>(i / kColumns % 5);
-  GainFit fit(data.moment, {});
+  GainFit fit(data.moment, data.no_drift);
   fit.add(*matrix(data.w), *matrix(changed), false);
   const std::vector<float> factors = fit.factors();
   ASSERT_EQ(factors.size(), static_cast<size_t>(kSize));
@@ -48,7 +48,7 @@ TEST(FitGains, FindsAFactorForEachChannel) {
 
 TEST(FitGains, LeavesWhatIsRight) {
   const Data data;
-  GainFit fit(data.moment, {});
+  GainFit fit(data.moment, data.no_drift);
   fit.add(*matrix(data.w), *matrix(data.w), false);
   for (const float f : fit.factors()) EXPECT_NEAR(f, 1, 1e-6);
 }
