@@ -208,7 +208,6 @@ def change_blocks(model, old, new):
 def save(model, name):
     """The model itself and what ONNX Runtime saves of it: path, model."""
     import onnx
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path, saved = support.WORK / f"blocked_{name}.onnx", support.WORK / f"blocked_{name}_saved.onnx"
     onnx.save(model, str(path))
     if not saved_models_test.save(path, saved, "ORT_ENABLE_ALL"):

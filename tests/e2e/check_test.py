@@ -43,7 +43,6 @@ class Targets(unittest.TestCase):
     """check --target: times are the profile's and memory the target's, not this machine's."""
 
     def check(self, rates=None, **memory):
-        support.WORK.mkdir(parents=True, exist_ok=True)
         path = support.WORK / "check_profile.json"
         path.write_text(json.dumps({"name": "board", "devices": [{"device": "cpu", **({"rates": rates} if rates else {})}], "memory": memory}))
         arguments = ("check", MODELS / "kws_dscnn.onnx", "--shape", "features=1,1,49,40", "--target", path)
@@ -92,7 +91,6 @@ class Reproduce(unittest.TestCase):
             value("r0", TensorProto.STRING, [1, 1, 2, 2]), value("z", 1, ["a", "b"]), value("t", 1, ["N", 3])], [
                 helper.make_tensor("grid", 1, [1, 2, 2, 2], [0] * 8)])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("org.example", 2)], ir_version=9)
-        support.WORK.mkdir(parents=True, exist_ok=True)
         path, folder = support.WORK / "gaps.onnx", support.WORK / "gaps_alone"
         for old in folder.glob("*.onnx"):
             old.unlink()
@@ -227,7 +225,6 @@ class RightModels(unittest.TestCase):
     def test_right_models(self):
         import numpy as np
         import onnx
-        support.WORK.mkdir(parents=True, exist_ok=True)
         for name, (model, inputs) in right_models().items():
             path = support.WORK / f"right_{name}.onnx"
             onnx.save(model, path)
@@ -247,7 +244,6 @@ class RightModels(unittest.TestCase):
                                   [value("x", 1, [6]), value("a", TensorProto.INT64, [1]), value("sizes", TensorProto.INT64, [2])],
                                   [value("y", 1, ["p"]), value("z", 1, ["q"])])
         path = support.WORK / "steered.onnx"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
         done = support.vireo("convert", path, "-o", support.WORK / "steered.vireo", "--check", check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
@@ -260,7 +256,6 @@ def run_case(name, model, inputs, wanted):
     import onnx
     from onnx.reference import ReferenceEvaluator
 
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path = support.WORK / f"control_{name}.onnx"
     onnx.save(model, path)
     names = [i.name for i in model.graph.input]

@@ -11,7 +11,7 @@ import unittest
 import support
 
 MODELS = support.ROOT / "samples" / "models"
-ROOM = support.WORK / "command_line"
+ROOM = support.room("command_line")
 HELP_COLUMNS, OUTPUT_COLUMNS = 100, 120
 REASON = support.missing("numpy", "onnx")
 
@@ -99,7 +99,6 @@ class NearlyRight(unittest.TestCase):
                 self.assertRegex(page, rf"(?m)^  {option}\b", verb)
 
     def test_an_unsigned_file_is_not_called_damaged(self):
-        ROOM.mkdir(parents=True, exist_ok=True)
         for old in ("maker.key", "maker.pub", "other.key", "other.pub"):
             (ROOM / old).unlink(missing_ok=True)
         if "keygen" in vireo("keygen", ROOM / "maker").stderr:
@@ -135,7 +134,6 @@ class ErrorObjects(unittest.TestCase):
         self.assertIn("--output", self.error("convert", "x.onnx", "-o", status=2)["message"])  # which --json is no value of
 
     def test_no_output_replaces_what_is_read(self):
-        ROOM.mkdir(parents=True, exist_ok=True)
         model, image = ROOM / "kept.vireo", ROOM / "kept.pgm"
         model.write_bytes(support.convert(MODELS / "digit_mobile.onnx", "command_line", "--shape", "image=1,1,32,32").read_bytes())
         image.write_bytes((support.ROOT / "samples" / "media" / "digit_3.pgm").read_bytes())
@@ -155,7 +153,6 @@ class ErrorObjects(unittest.TestCase):
         self.assertIn("right file", self.error("run", text)["help"])
 
     def test_files(self):
-        ROOM.mkdir(parents=True, exist_ok=True)
         missing, broken = ROOM / "missing.vireo", ROOM / "broken.vireo"
         whole = support.convert(MODELS / "digit_mobile.onnx", "command_line", "--shape", "image=1,1,32,32")
         broken.write_bytes(whole.read_bytes()[:-100])
@@ -232,7 +229,6 @@ class Widths(unittest.TestCase):
 class Inspect(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        ROOM.mkdir(parents=True, exist_ok=True)
         cls.model, cls.report = ROOM / "kernels.vireo", ROOM / "kernels.json"
         cls.converted = support.vireo("convert", MODELS / "kws_dscnn.onnx", "-o", cls.model, "--shape", "features=1,1,49,40",
                                       "--report", cls.report).stdout
@@ -321,7 +317,6 @@ class Forests(unittest.TestCase):
         graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2])],
                                   [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1])])
         path = ROOM / "forest.onnx"
-        ROOM.mkdir(parents=True, exist_ok=True)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=9), path)
         report = json.loads(support.vireo("convert", path, "-o", ROOM / "forest.vireo", "--json").stdout)
         facts = json.loads(support.vireo("inspect", ROOM / "forest.vireo", "--json").stdout)

@@ -68,7 +68,6 @@ def run_vireo(path, feed, *arguments):
 
 def save(model, name):
     import onnx
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path = support.WORK / f"contrib_{name}.onnx"
     onnx.save(model, str(path))
     return path
@@ -654,7 +653,6 @@ def whole_cases():
                 return trained[0]
             import onnx
             fill = zoo_test.filler()
-            support.WORK.mkdir(parents=True, exist_ok=True)
             full = support.WORK / f"{name}.onnx"
             onnx.save(fill.fill(fill.load(str(skeleton))), str(full))
             return full

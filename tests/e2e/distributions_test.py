@@ -23,7 +23,6 @@ class Drawn:
 
     def __init__(self, onnx_model, inputs, name):
         import onnx
-        support.WORK.mkdir(parents=True, exist_ok=True)
         path = support.WORK / f"drawn_{name}.onnx"
         onnx.save(onnx_model, str(path))
         self.file, self.inputs = support.convert(path), inputs

@@ -5,13 +5,8 @@ import re
 
 import support
 
-WORK = support.WORK / "eval"
+WORK = support.room("eval")
 ROWS = 60
-
-
-def folder():
-    WORK.mkdir(parents=True, exist_ok=True)
-    return WORK
 
 
 def model(name, inputs, outputs=None):
@@ -22,14 +17,14 @@ def model(name, inputs, outputs=None):
     values = [helper.make_tensor_value_info(key, of[kind], shape) for key, (kind, shape) in inputs.items()]
     results = [helper.make_tensor_value_info(out, of[kind], shape) for out, (kind, shape) in zip(outputs, inputs.values())]
     nodes = [helper.make_node("Identity", [key], [out]) for key, out in zip(inputs, outputs)]
-    path = folder() / f"{name}.onnx"
+    path = WORK / f"{name}.onnx"
     save(helper.make_model(helper.make_graph(nodes, name, values, results), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return path
 
 
 def data(name, **arrays):
     import numpy as np
-    path = folder() / f"{name}.npz"
+    path = WORK / f"{name}.npz"
     np.savez(path, **arrays)
     return path
 
@@ -180,13 +175,13 @@ def decodings(test):
     shares = np.clip(table[..., 4:], 1e-6, 1 - 1e-6) / (1 / (1 + np.exp(-3.0)))
     scale = 0.9
     grid[..., 5:] = np.log(shares * scale / (1 - shares * scale))
-    how = folder() / "grid.json"
+    how = WORK / "grid.json"
     how.write_text(json.dumps({"form": "grid", "strides": [32], "size": [128, 64], "objectness_column": 4, "score_columns": [5, 8],
                                "activation": "sigmoid", "floor": 0.001, "overlap": 0.7, "most": 300}))
     got = evaluate(model("grid", {"x": ("f", [1, 8, 8])}), "--data", data("grid", x=grid, boxes=true, labels=label), "--metric", "map50", "--decode", how)
     test.assertAlmostEqual(values(got)["map50"], want, places=5)
     how.write_text('{"layuot": "rows"}')
-    test.assertIn("did you mean layout? ", refusal(test, folder() / "grid.onnx", "--data", folder() / "grid.npz", "--decode", how)[1])
+    test.assertIn("did you mean layout? ", refusal(test, WORK / "grid.onnx", "--data", WORK / "grid.npz", "--decode", how)[1])
 
 
 def references(test):
@@ -205,8 +200,8 @@ def references(test):
     got = values(result, 1)
     for name, value in want.items():
         test.assertAlmostEqual(got[name], value, places=6, msg=name)
-    test.assertEqual(values(evaluate(one, one, "--data", folder() / "reference.npz"), 1), {"sqnr": 300})
-    test.assertIn("a second model", refusal(test, one, "--data", folder() / "reference.npz", "--metric", "sqnr")[0])
+    test.assertEqual(values(evaluate(one, one, "--data", WORK / "reference.npz"), 1), {"sqnr": 300})
+    test.assertIn("a second model", refusal(test, one, "--data", WORK / "reference.npz", "--metric", "sqnr")[0])
 
 
 def equal_error_rate(test):
@@ -250,7 +245,7 @@ def tokens(test):
                               [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])],
                               [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "length", 11])],
                               [numpy_helper.from_array(table, "table")])
-    path = folder() / "tokens.onnx"
+    path = WORK / "tokens.onnx"
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     logs = table.astype(np.float64) - np.log(np.exp(table.astype(np.float64)).sum(1, keepdims=True))
     told = -logs[text[:-1], text[1:]]
@@ -291,7 +286,7 @@ def files(test):
     rng = np.random.default_rng(10)
     x, label = rng.normal(size=(12, 3)).astype(np.float32), rng.integers(0, 3, 12)
     m, want = model("three", {"x": ("f", [1, 3])}), (x.argmax(1) == label).mean()
-    listed, sorted_ = folder() / "listed", folder() / "sorted"
+    listed, sorted_ = WORK / "listed", WORK / "sorted"
     for root in (listed, sorted_):
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
@@ -320,16 +315,16 @@ def report(test):
     a = rng.normal(size=(ROWS, 4)).astype(np.float32)
     file = data("report", a=a, b=a + rng.normal(size=a.shape).astype(np.float32), label=rng.integers(0, 4, ROWS))
     models = model("one4", {"a": ("f", [1, 4])}), model("other4", {"b": ("f", [1, 4])})
-    page = folder() / "report.html"
+    page = WORK / "report.html"
     told = evaluate(*models, "--data", file, "--metric", "top1,sqnr", "--worst", 3, "--report", page)
-    as_json = folder() / "report.json"
+    as_json = WORK / "report.json"
     support.vireo("eval", *models, "--data", file, "--metric", "top1,sqnr", "--worst", 3, "--report", as_json)
     written = json.loads(as_json.read_text())["evaluation"]
     for result in (told, written):
         for entry in result["models"]:
             del entry["ms"]
     test.assertEqual(written, told)
-    test.assertIn("neither .html nor .json", refusal(test, *models, "--data", file, "--report", folder() / "report.txt")[0])
+    test.assertIn("neither .html nor .json", refusal(test, *models, "--data", file, "--report", WORK / "report.txt")[0])
     if browser.missing():
         return print(browser.missing())
     with browser.Browser() as b:
@@ -352,7 +347,7 @@ def own_metric(test):
     import numpy as np
     rng = np.random.default_rng(11)
     x, label = rng.normal(size=(ROWS, 4)).astype(np.float32), rng.integers(0, 4, ROWS)
-    m, file, script = model("four", {"x": ("f", [1, 4])}), data("four", x=x, label=label), folder() / "metric.py"
+    m, file, script = model("four", {"x": ("f", [1, 4])}), data("four", x=x, label=label), WORK / "metric.py"
     script.write_text("import json, sys, numpy as np\nz = np.load(sys.stdin.buffer)\n"
                       "print(json.dumps({'mean': float(z['y'].mean()), 'rows': len(z['label']), 'right': float((z['y'].argmax(1) == z['label']).mean())}))\n")
     got = values(evaluate(m, "--data", file, "--metric-command", f"{sys.executable} {script}"))
@@ -388,7 +383,7 @@ def bad_data(test):
     x, label = np.zeros((3, 4), np.float32), np.zeros(3, np.int64)
     good = data("good", x=x, label=label)
     for arguments, words in (
-            ([m, "--data", folder() / "none.npz"], "there is no"),
+            ([m, "--data", WORK / "none.npz"], "there is no"),
             ([m, "--data", good, "--metric", "top2"], "there is no metric 'top2'"),
             ([m, "--data", data("apart", x=x, label=np.zeros((3, 2), np.int64)), "--metric", "top1"], "needs a class for each sample"),
             ([m, "--data", data("other", y=x, label=label)], "has no array 'x'"),
@@ -446,7 +441,7 @@ def classifier(name):
 
 def coco(items, root):
     """The annotations of trained/digit_det in COCO's form."""
-    file = folder() / "coco.json"
+    file = WORK / "coco.json"
     file.write_text(json.dumps({
         "images": [{"id": n, "file_name": str(root / i["file"])} for n, i in enumerate(items)],
         "annotations": [{"image_id": n, "category_id": c, "bbox": [b[0], b[1], b[2] - b[0], b[3] - b[1]]}
@@ -458,7 +453,7 @@ def coco(items, root):
 def detector(name):
     def run(test):
         root = support.SHARED / "trained" / "digit_det"
-        how = folder() / "digits.json"
+        how = WORK / "digits.json"
         how.write_text(json.dumps({"boxes": "raw", "form": "grid", "strides": [8, 16, 32], "size": [320, 320], "objectness_column": 4,
                                    "score_columns": [5, 15], "activation": "sigmoid", "floor": 0.01, "overlap": 0.5, "most": 50}))
         got = values(evaluate(root / f"{name}.onnx", "--data", coco(json.loads((root / "test.json").read_text())["images"], root),
@@ -479,7 +474,7 @@ def language(name):
 
 
 def px_det(test):
-    path, how = support.SHARED / "patients" / "px_det", folder() / "px_det.json"
+    path, how = support.SHARED / "patients" / "px_det", WORK / "px_det.json"
     how.write_text(json.dumps({"layout": "columns", "form": "corners", "floor": 0.02, "overlap": 0.5, "most": 1000}))
     got, want = values(evaluate(path / "model.onnx", "--data", path / "data.npz", "--metric", "map50,map", "--decode", how)), patient("px_det")
     close(test, got["map50"], want["mAP50"], "px_det mAP50")

@@ -171,7 +171,6 @@ def compare_quantized(test, path, name, out, feed, original, atol, rtol):
 
 
 def export(path, name, *arguments):
-    support.WORK.mkdir(parents=True, exist_ok=True)
     out = support.WORK / (name + ".exported.onnx")
     support.vireo("convert", path, "--emit-onnx", out, *arguments)
     return out
@@ -243,7 +242,6 @@ def check_zoo(path):
         fill = zoo_test.filler()
         model = fill.load(str(path))
         name = path.name.split(".onnx")[0]
-        support.WORK.mkdir(parents=True, exist_ok=True)
         full = support.WORK / (name + ".filled.onnx")
         onnx.save(fill.fill(model), str(full))
         compare(test, full, name, [fill.inputs(model)], 1e-4, 1e-4, is_quantized(name))
@@ -257,7 +255,6 @@ def check_random(first, count):
         for seed in range(first, first + count):
             builder = random_test.Builder(seed)
             path = support.WORK / f"export_{seed}.onnx"
-            support.WORK.mkdir(parents=True, exist_ok=True)
             onnx.save(builder.model(), str(path))
             with test.subTest(seed=seed):
                 compare(test, path, "drawn", [builder.feed], 2e-5)
@@ -348,7 +345,6 @@ def check_cases(folders):
 
 def check_strict_models(test):
     import onnx
-    support.WORK.mkdir(parents=True, exist_ok=True)
     for name, (model, inputs) in export_models.table().items():
         path = support.WORK / f"strict_{name}.onnx"
         onnx.save(model, str(path))
@@ -365,7 +361,6 @@ def check_golden(test):
     program = support.BUILD / "bin" / "make_golden"
     if not program.exists():
         test.skipTest(f"{program} is not built (VIREO_DEVELOPER)")
-    support.WORK.mkdir(parents=True, exist_ok=True)
     out = support.WORK / "golden.onnx"
     subprocess.run([program, support.WORK / "golden.vireo", support.WORK / "golden_wide.vireo", out], check=True)
     model = onnx.load(str(out))

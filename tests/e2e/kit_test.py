@@ -24,7 +24,6 @@ def toy_model(name, rows):
     nodes = [h.make_node("Neg", ["x"], ["a"]), h.make_node("Add", ["a", "x2"], ["b"]), h.make_node("Mul", ["b", "a"], ["c"]), h.make_node("Abs", ["c"], ["y"])]
     value = lambda name: h.make_tensor_value_info(name, T.FLOAT, [rows, 40])
     graph = h.make_graph(nodes, "toy", [value("x"), value("x2")], [value("y")])
-    support.WORK.mkdir(parents=True, exist_ok=True)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), support.WORK / f"{name}.onnx")
     return support.convert(support.WORK / f"{name}.onnx", name, "--no-optimize")
 

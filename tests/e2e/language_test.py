@@ -5,13 +5,12 @@ import json
 
 import support
 
-WORK = support.WORK / "language"
+WORK = support.room("language")
 LM = support.SHARED / "trained" / "lm"
 GAIN = support.SHARED / "patients" / "gain_lm"
 
 
 def coded(model, name, *arguments):
-    WORK.mkdir(parents=True, exist_ok=True)
     return support.convert(model, f"language/{name}", *(arguments or ("--quantize", "int4")))
 
 

@@ -60,7 +60,6 @@ ONES_OF_ML = {"CastMap", "DictVectorizer", "ZipMap", "LinearClassifier", "TreeEn
 
 def save(model, test):
     import onnx
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path = support.WORK / f"maps_{test.id().split('.')[-1]}.onnx"
     onnx.save(model, str(path))
     return path

@@ -31,7 +31,6 @@ class Npu(unittest.TestCase):
         if reason:
             raise unittest.SkipTest(reason)
         import numpy
-        support.WORK.mkdir(parents=True, exist_ok=True)
         cls.input = support.WORK / "npu_in.npy"
         with numpy.load(MODELS / "kws_dscnn.npz") as stored:
             numpy.save(cls.input, stored["c0_in0"][:1])

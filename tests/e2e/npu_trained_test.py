@@ -28,7 +28,6 @@ def quantized(folder, name, calibration, *arguments):
         def get_next(self):
             return next(self.feeds, None)
 
-    support.WORK.mkdir(parents=True, exist_ok=True)
     out = support.WORK / f"npu_{name}-int8.onnx"
     with tempfile.TemporaryDirectory() as room:
         ready = os.path.join(room, "ready.onnx")

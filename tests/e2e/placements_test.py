@@ -45,7 +45,6 @@ def place(test, name, file, *arguments, integer=False):
 
 def sample(name, shape):
     def run(test):
-        support.WORK.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-B", support.ROOT / "tests" / "perf" / "quantize.py", MODELS / f"{name}.onnx", "-o", support.WORK],
                        capture_output=True, text=True, check=True)
         file = support.convert(support.WORK / f"{name}-int8.onnx", f"placed_{name}", "--shape", shape)

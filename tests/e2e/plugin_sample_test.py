@@ -12,7 +12,7 @@ import unittest
 
 import support
 
-ROOM = support.WORK / "plugin_sample"
+ROOM = support.room("plugin_sample")
 PLUGIN = ROOM / "build" / "libtoy_dsp.so"
 
 

@@ -198,7 +198,6 @@ def compare(test, seed):
     builder = Builder(seed)
     model = builder.model()
     onnx.checker.check_model(model)
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path = support.WORK / f"random_{seed}.onnx"
     onnx.save(model, str(path))
     options = onnxruntime.SessionOptions()

@@ -4,7 +4,7 @@ import json
 
 import support
 
-WORK = support.WORK / "recurrent_int8"
+WORK = support.room("recurrent_int8")
 GATES = {"LSTM": 4, "GRU": 3}
 
 
@@ -58,7 +58,6 @@ def signal_to_noise(np, reference, other):
 def cells_of_many_shapes(test):
     import numpy as np
     import onnx
-    WORK.mkdir(parents=True, exist_ok=True)
     x = np.random.default_rng(2).standard_normal((40, 12, 7)).astype(np.float32)
     np.savez(WORK / "samples.npz", x=x[:32])
     for op, hidden, direction, more in [
@@ -84,7 +83,6 @@ def cells_of_many_shapes(test):
 def a_cell_that_is_kept_or_cannot_stays_in_float(test):
     import numpy as np
     import onnx
-    WORK.mkdir(parents=True, exist_ok=True)
     np.savez(WORK / "few.npz", x=np.random.default_rng(2).standard_normal((8, 12, 7)).astype(np.float32))
     model = network(np, "GRU", 16, "forward")
     onnx.save(model, WORK / "kept.onnx")
@@ -106,7 +104,6 @@ def trained_keyword_spotter(test):
     folder = support.SHARED / "trained" / "kws"
     if not folder.is_dir():
         test.skipTest("trained/kws is not there: set VIREO_SHARED to the folder that holds it")
-    WORK.mkdir(parents=True, exist_ok=True)
     calibration, held = np.load(folder / "calibration.npz"), np.load(folder / "test.npz")
     np.savez(WORK / "kws.npz", features=calibration["logmel"].astype(np.float32))
     np.savez(WORK / "held.npz", features=held["logmel"].astype(np.float32), label=held["label"])

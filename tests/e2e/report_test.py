@@ -41,7 +41,6 @@ def blocks(name, count, notes=False):
             row.key, row.value = key, value
     x, y = (helper.make_tensor_value_info(v, TensorProto.FLOAT, ["n", 4]) for v in ("x", last))
     path = support.WORK / f"{name}.onnx"
-    support.WORK.mkdir(parents=True, exist_ok=True)
     onnx.save(helper.make_model(helper.make_graph(nodes, name, [x], [y]), opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
     return path
 
@@ -109,7 +108,6 @@ class Data(unittest.TestCase):
         fill = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(fill)
         model = support.WORK / "report_bert.onnx"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         onnx.save(fill.fill(fill.load(str(support.SHARED / "zoo" / "bert_minilm.onnx.gz"))), str(model))
         data = json.loads(report(model, "report_bert", ending="json").read_text())
         layer = lambda node: (re.search(r"/layer\.(\d+)/", node.get("name", "")) or [None, None])[1]
@@ -216,7 +214,6 @@ class Data(unittest.TestCase):
 
     def test_without_a_file(self):
         out = support.WORK / "report_only.json"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         support.vireo("convert", MODELS / "kws_dscnn.onnx", "--emit-onnx", support.WORK / "report_only.onnx", "--report", out)
         self.assertIn("after", json.loads(out.read_text()))
 
@@ -436,7 +433,6 @@ class Hostile(unittest.TestCase):
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
         y = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, [1, 4])
         path = support.WORK / f"{name}.onnx"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         onnx.save(helper.make_model(helper.make_graph(nodes, name, [x], [y]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
         return path
 
@@ -480,7 +476,6 @@ class Hostile(unittest.TestCase):
         loop = helper.make_node("Loop", ["trips", "", "x"], ["y"], name="again", body=body)
         graph = helper.make_graph([loop], "looped", [value("trips", TensorProto.INT64, []), value("x", TensorProto.FLOAT, [4])], [value("y", TensorProto.FLOAT, [4])])
         model = support.WORK / "report_loop.onnx"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
         with browser.Browser() as b:
             b.open(report(model, "report_loop"))

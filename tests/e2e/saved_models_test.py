@@ -27,7 +27,6 @@ def machine_block():
     import numpy as np
     import onnx
     from onnx import helper
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path, saved = support.WORK / "machine_block.onnx", support.WORK / "machine_block_saved.onnx"
     real = onnx.TensorProto.FLOAT
     graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "block", [helper.make_tensor_value_info("x", real, [1, 3, 4, 4])],
@@ -41,7 +40,6 @@ def machine_block():
 def check(name, slack, level):
     def run(test):
         import onnx
-        support.WORK.mkdir(parents=True, exist_ok=True)
         path = support.SHARED / "models" / (name + ".onnx")
         saved = support.WORK / f"saved_{level}_{path.stem}.onnx"
         if not save(path, saved, LEVELS[level]):

@@ -5,7 +5,7 @@ import json
 
 import support
 
-WORK = support.WORK / "static_int8"
+WORK = support.room("static_int8")
 
 
 def network(np, spread=1.0):
@@ -59,7 +59,6 @@ def made(spread=1.0):
     """The model and its data, in the work folder."""
     import numpy as np
     import onnx
-    WORK.mkdir(parents=True, exist_ok=True)
     model, data = WORK / f"net{spread:g}.onnx", WORK / "samples.npz"
     if not model.exists():
         onnx.save(network(np, spread), model)

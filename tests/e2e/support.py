@@ -10,6 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("VIREO_BINARY_ROOT", ROOT / "build" / "release"))
 WORK = BUILD / "test" / "e2e"
+WORK.mkdir(parents=True, exist_ok=True)
 SHARED = pathlib.Path(os.environ.get("VIREO_SHARED", ROOT.parent / "shared"))
 VIREO = os.environ.get("VIREO_PROGRAM", str(BUILD / "bin" / "vireo"))
 os.environ.setdefault("VIREO_LIBRARY", str(BUILD / "lib" / "libvireo.so"))
@@ -27,6 +28,13 @@ SAMPLE = 1 if os.environ.get("VIREO_FULL") == "1" else int(os.environ.get("VIREO
 DATA_STEP = SAMPLE if PRELOAD else 1
 
 
+def room(name):
+    """A folder of WORK for the files of one test program, there from the start: each of its tests runs alone too."""
+    folder = WORK / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def vireo(*arguments, check=True, environment=None, seconds=None):
     """Runs the command line; returns the finished process. check: a failure raises with what was printed. environment: variables more.
     seconds: raises where it takes longer."""
@@ -39,7 +47,6 @@ def vireo(*arguments, check=True, environment=None, seconds=None):
 
 def convert(model, name=None, *arguments):
     """Converts into the work folder; returns the path of the .vireo file."""
-    WORK.mkdir(parents=True, exist_ok=True)
     out = WORK / ((name or pathlib.Path(model).stem) + ".vireo")
     vireo("convert", model, "-o", out, *arguments)
     return out

@@ -28,7 +28,6 @@ class Targets(unittest.TestCase):
         if reason:
             raise unittest.SkipTest(reason)
         import numpy
-        support.WORK.mkdir(parents=True, exist_ok=True)
         cls.input = support.WORK / "targets_in.npy"
         with numpy.load(MODELS / "kws_dscnn.npz") as stored:
             numpy.save(cls.input, stored["c0_in0"][:1])

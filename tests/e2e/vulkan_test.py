@@ -41,7 +41,6 @@ class Vulkan(unittest.TestCase):
         if reason:
             print("skipped:", reason)
             raise unittest.SkipTest(reason)
-        support.WORK.mkdir(parents=True, exist_ok=True)
 
     def test_operator_cases(self):
         reason = support.missing("onnx")

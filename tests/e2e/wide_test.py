@@ -61,7 +61,6 @@ def same(model, dims, name, tolerance=0.0, options=()):
     x = np.random.default_rng(7).normal(size=dims).astype(np.float32)
     wanted = session.run(None, {"x": x})
     path = support.WORK / f"{name}.onnx"
-    support.WORK.mkdir(parents=True, exist_ok=True)
     path.write_bytes(model.SerializeToString())
     made = vireo.Model(support.convert(path, None, *options))
     with made.session() as run:
@@ -153,7 +152,6 @@ def inside_a_branch(_):
 def refused(chain, words, dims):
     def check(test):
         path = support.WORK / f"wide_refused_{'_'.join(w for w in words[0].split() if w.isalnum())}.onnx"
-        support.WORK.mkdir(parents=True, exist_ok=True)
         path.write_bytes(chain().model(dims).SerializeToString())
         done = support.vireo("convert", path, "-o", support.WORK / "wide_refused.vireo", check=False)
         test.assertEqual(done.returncode, 1, done.stdout + done.stderr)

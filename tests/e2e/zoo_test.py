@@ -31,7 +31,6 @@ def check(path):
         fill = filler()
         model = fill.load(str(path))
         name = path.name.split(".onnx")[0]
-        support.WORK.mkdir(parents=True, exist_ok=True)
         full = support.WORK / (name + ".onnx")
         onnx.save(fill.fill(model), str(full))
         feed = fill.inputs(model)
