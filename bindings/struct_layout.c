@@ -445,6 +445,7 @@ int main(void) {
   FIELD(vireo_submit, threads);
   FIELD(vireo_submit, random);
   FIELD(vireo_submit, fault);
+  FIELD(vireo_submit, graph);
   STRUCT(vireo_delegate);
   FIELD(vireo_delegate, struct_size);
   FIELD(vireo_delegate, abi);

@@ -373,8 +373,12 @@ class Suite {
     const vireo_thread_pool pool = {run_serially, &pool_slots, slots};
     uint64_t random = 1;
     TestFault fault;
-    const vireo_submit with = {sizeof(vireo_submit),        scratch.data(), scratch_bytes,
-                               slots > 1 ? &pool : nullptr, &random,        &fault};
+    vireo_submit with = VIREO_SUBMIT_INIT;
+    with.scratch = scratch.data();
+    with.scratch_bytes = scratch_bytes;
+    with.threads = slots > 1 ? &pool : nullptr;
+    with.random = &random;
+    with.fault = &fault;
     if (d_.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &result, 1, &with) != VIREO_OK)
       return std::string("submit fails: ") + fault.text;
     if (!y.intact()) return "writes past its output";

@@ -102,8 +102,11 @@ class NodeCase {
     const Parallel p = by_turns_ ? turns.parallel() : threads.parallel();
     const vireo_thread_pool pool = {p.run, p.pool, slots};
     TestFault fault;
-    const vireo_submit with = {sizeof(vireo_submit),        scratch.data(), memory.scratch_bytes,
-                               slots > 1 ? &pool : nullptr, nullptr,        &fault};
+    vireo_submit with = VIREO_SUBMIT_INIT;
+    with.scratch = scratch.data();
+    with.scratch_bytes = memory.scratch_bytes;
+    with.threads = slots > 1 ? &pool : nullptr;
+    with.fault = &fault;
     EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
                        static_cast<uint32_t>(y_c.size()), &with),
               answer_)

@@ -307,7 +307,11 @@ class Case {
     auto* out = reinterpret_cast<vireo_tensor*>(&y);
     const Threads threads(slots);
     TestFault fault;
-    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), scratch_bytes, threads.get(), nullptr, &fault};
+    vireo_submit with = VIREO_SUBMIT_INIT;
+    with.scratch = scratch.data();
+    with.scratch_bytes = scratch_bytes;
+    with.threads = threads.get();
+    with.fault = &fault;
     const size_t allocations = heap_use().calls;
     EXPECT_EQ(vireo_xnnpack_delegate.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with),
               VIREO_OK)

@@ -302,6 +302,7 @@ Status Builder::build(void* temporary, Error* error) {
   place_regions();
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) make_slots(i);
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) place_strings(i);
+  if constexpr (VIREO_JOINED) take_run_graphs();
   take_memory();
   for (uint32_t i = 0; real() && i < p_.subgraph_count(); ++i) VIREO_TRY(place_tensors(i, error));
   if constexpr (VIREO_JOINED) {

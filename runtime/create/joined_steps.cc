@@ -126,12 +126,38 @@ Status Builder::fill_joined(uint32_t sub, const JoinedPart& part, Tensor** args,
   return Status::kOk;
 }
 
+bool Builder::declared_static(uint32_t sub, const JoinedPart& part) {
+  for (uint32_t k = 0; k < part.count; ++k) {
+    if (!declared_static(sub, *l_.graph(sub).nodes()->Get(part.nodes[k]))) return false;
+  }
+  return true;
+}
+
+// How delegates see the extents of a run. All subgraphs, because a part's nodes have bodies.
+void Builder::take_run_graphs() {
+  bool open = false;
+  for (const JoinedPart* p = l_.parts; p != nullptr && !open; p = p->next) open = !declared_static(p->subgraph, *p);
+  if (!open) return;
+  const uint32_t subs = p_.subgraph_count(), tensors = tensor_total(l_);
+  vireo_graph* const graphs = c_.array<vireo_graph>(subs);
+  const Tensor** const now = c_.array<const Tensor*>(tensors);
+  if (!real()) return;
+  for (uint32_t t = 0; t < tensors; ++t) now[t] = slots_[t].tensor;
+  for (uint32_t i = 0; i < subs; ++i) {
+    graphs[i] = vireo_graph{};
+    graphs[i].program = &p_;
+    graphs[i].subgraph = i;
+    graphs[i].all = graphs;
+    graphs[i].now = now + first_slot_[i];
+  }
+  s_->devices.run_graphs = graphs;
+}
+
 // The shapes of the part's nodes: those of fixed ones are checked now and then forgotten; else they are worked out at
 // each run.
 Status Builder::build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* step, Error* error) {
   const auto& nodes = *l_.graph(sub).nodes();
-  bool fixed = true;
-  for (uint32_t k = 0; k < part.count; ++k) fixed = fixed && declared_static(sub, *nodes.Get(part.nodes[k]));
+  const bool fixed = declared_static(sub, part);
   Frame local;
   Frame* const frame = fixed ? &local : c_.array<Frame>(1);
   const size_t mark = c_.used();
@@ -157,6 +183,7 @@ Status Builder::build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* 
   } else if (real()) {
     step->shapes.infer = true;
     step->bodies[0] = frame;
+    step->away.graph = sub + 1;
   }
   return Status::kOk;
 }

@@ -3,7 +3,7 @@
 #define VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_
 
 #include "runtime/load/program.h"
-#include "sdk/base/shape.h"
+#include "sdk/ops/kernel.h"
 #include "vireo/delegate.h"
 
 struct vireo_graph {
@@ -11,6 +11,8 @@ struct vireo_graph {
   uint32_t subgraph = 0;
   const vireo::TensorType* max_types = nullptr;  // at the session's upper bounds; one a tensor
   const vireo_graph* all = nullptr;              // views of all subgraphs, by index
+  // In a run: the session's tensors, one a tensor of the subgraph, whose extents are shown in place of the bounds.
+  const vireo::Tensor* const* now = nullptr;
 
   const vireo::fb::Subgraph& fb() const { return program->subgraph(subgraph); }
 };

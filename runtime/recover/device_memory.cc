@@ -346,6 +346,17 @@ Status Remote::take_buffers(vireo_session& s) {
   return Status::kOk;
 }
 
+// The nodes of a part that the device does not take with this run's extents, on the devices that each would have had.
+static Status run_declined(vireo_session& s, Step& step) {
+  for (uint32_t k = 0; k < s.devices.memory->count; ++k) {  // their values may lie where a part still reads
+    if (s.devices.memory->arenas[k].shared) VIREO_TRY(drain(s, k));
+  }
+  for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_home(s, *step.args[i], step_name(s, step)));
+  VIREO_TRY(Remote::run_instead(s, step));
+  for (uint32_t o = 0; o < step.output_count; ++o) where(*s.devices.memory, step.args[step.input_count + o]) = kHome;
+  return Status::kOk;
+}
+
 Status Remote::submit(vireo_session& s, Step& step) {
   DeviceMemory& m = *s.devices.memory;
   const uint32_t k = step.away.arena - 1u;
@@ -353,9 +364,11 @@ Status Remote::submit(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_there(s, *args[i], k, node));
   s.fault.text[0] = 0;
+  show_extents(s, step);
   const vireo_status status = step.call.submit(
       step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
       step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  if (declines(step, status)) return run_declined(s, step);
   if (status != VIREO_OK) return failed(s, k, status, node, s.fault.text);
   m.pending[m.pending_count++] = &step;
   for (uint32_t o = 0; o < step.output_count; ++o) where(m, args[step.input_count + o]) = bit_of(k);

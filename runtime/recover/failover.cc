@@ -345,7 +345,12 @@ static Status fail_over(vireo_session& s, Step& step, const char* why) {
   return Remote::run_instead(s, step);
 }
 
+void Remote::show_extents(vireo_session& s, const Step& step) {
+  s.submit.graph = step.away.graph == 0 ? nullptr : &s.devices.run_graphs[step.away.graph - 1];
+}
+
 Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
+  if (declines(step, status)) return run_instead(s, step);
   if (status == VIREO_OK && step.away.device->delegate->wait != nullptr) status = wait_for(s, step);
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
   if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);

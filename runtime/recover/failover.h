@@ -11,6 +11,10 @@ namespace vireo {
 inline uint32_t device_bit(const vireo_session& s, const Device* device) {
   return 1u << static_cast<uint32_t>(device - s.model->runtime->devices);
 }
+// Whether submit() said that the device does not take the part with the extents of this run, and others can.
+inline bool declines(const Step& step, vireo_status status) {
+  return status == VIREO_UNSUPPORTED && step.away.graph != 0 && step.away.fallback != nullptr;
+}
 // Whether this session knows the step's device, which it must have, as lost.
 bool is_lost(const vireo_session& s, const Step& step);
 

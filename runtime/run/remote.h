@@ -48,6 +48,8 @@ struct Remote {
   // Whether it works on memory of its device: submit() brings its inputs there, and it is under way afterwards.
   static bool works_there(const Step& step) { return step.away.arena != 0; }
   static Status submit(vireo_session& s, Step& step);
+  // Before submit: the graph with the extents of this run, where the part has dynamic ones.
+  static void show_extents(vireo_session& s, const Step& step);
   // Whether its device may still be at work when submit is back, or be gone.
   static bool may_be_away(const Step& step) { return step.away.device != nullptr; }
   // What becomes of it then: its end, or another device's.
@@ -83,6 +85,7 @@ struct Remote {
   static void after(vireo_session&, const Step&) {}
   static bool works_there(const Step&) { return false; }
   static Status submit(vireo_session&, Step&) { return Status::kOk; }
+  static void show_extents(vireo_session&, const Step&) {}
   static bool may_be_away(const Step&) { return false; }
   static Status settle(vireo_session&, Step&, vireo_status) { return Status::kOk; }
   static bool is_replaced(const vireo_session&, const Step&) { return false; }

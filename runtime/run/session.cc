@@ -27,6 +27,7 @@ Status run_part(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   [[maybe_unused]] const PartGuard guard(s, step);
   s.fault.text[0] = 0;
+  Remote::show_extents(s, step);
   const vireo_status status = step.call.submit(
       step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
       step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);

@@ -59,7 +59,8 @@ struct Step {
   struct Away {
     const Device* device = nullptr;  // where submit may return before the outputs are written
     Fallback* fallback = nullptr;
-    uint8_t arena = 0;  // 1 + index in DeviceMemory::arenas; 0: on the host's memory
+    uint8_t arena = 0;   // 1 + index in DeviceMemory::arenas; 0: on the host's memory
+    uint32_t graph = 0;  // 1 + index in Devices::run_graphs; 0: its shapes are fixed
   };
 
   Kind kind = kPart;
@@ -192,7 +193,8 @@ struct vireo_session {
     uint64_t seed = 0;
   };
   struct Devices {
-    vireo::DeviceMemory* memory = nullptr;  // where parts work on their device's own memory, else null
+    vireo::DeviceMemory* memory = nullptr;    // where parts work on their device's own memory, else null
+    const vireo_graph* run_graphs = nullptr;  // the subgraphs with the extents of the run in hand
     uint32_t failovers = 0;
     uint32_t lost = 0;  // bits by the runtime's index
   };

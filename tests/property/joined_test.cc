@@ -259,6 +259,34 @@ TEST_P(JoinedTest, ALostDeviceIsReplacedInTheMiddleOfARun) {
   EXPECT_GT(in_runs, 100u);
 }
 
+// Another device computes the part in that run, and in that run only.
+TEST_P(JoinedTest, ExtentsThatTheDeviceDeclinesRunElsewhere) {
+  uint32_t declined = 0;
+  for (uint32_t seed = 2; seed <= 80; seed += 2) {
+    SetUp();
+    std::mt19937_64 rng(seed);
+    const FileBytes bytes = random_graph(seed, 30, true);
+    const Loaded loaded(bytes);
+    device.takes = rng() | rng();
+    const Result whole = run(loaded.model, "joiner,cpu", 7, 0, 3);
+    const int submits = device.submits;
+    device.declined_rows = 7;
+    const Result got = run(loaded.model, "joiner,cpu", 7, 0, 3);
+    ASSERT_EQ(got.status, VIREO_OK) << "seed " << seed << ": " << got.message;
+    ASSERT_EQ(got.outputs, whole.outputs) << "seed " << seed;
+    EXPECT_EQ(got.outputs, run(loaded.model, "cpu", 7).outputs) << "seed " << seed;
+    EXPECT_EQ(got.failovers, 0u);
+    EXPECT_EQ(got.on_joiner, whole.on_joiner) << "it is asked again in the next run";
+    device.submits = 0;
+    EXPECT_EQ(run(loaded.model, "joiner,cpu", 5, 0, 3).outputs, run(loaded.model, "cpu", 5).outputs);
+    declined += submits > 0 && device.submits > 0 ? 1 : 0;
+    if (whole.on_joiner == 0) continue;
+    const Result alone = run(loaded.model, "joiner,cpu", 7, 0, 1, 0, VIREO_FAILOVER_NEVER);
+    EXPECT_EQ(alone.status, VIREO_UNSUPPORTED) << "nothing else is there for it";
+  }
+  EXPECT_GT(declined, 20u);
+}
+
 TEST_P(JoinedTest, MemoryForTheSecondDeviceIsReservedAndCounted) {
   const FileBytes bytes = random_graph(17, 40, false);
   const Loaded loaded(bytes);

@@ -192,6 +192,7 @@ class JoinedTest : public testing::TestWithParam<Memory> {
     device.lost_at = -1;
     device.wrong.clear();
     device.trial_runs = device.wrong_one_in = 0;
+    device.declined_rows = 0;
     device.claimed_ns = 0;
     device.compiled_ns = 100;
     device.parts = device.compiles = device.loaded = device.submits = device.cancels = 0;

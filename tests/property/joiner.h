@@ -52,6 +52,7 @@ struct Joiner {
   uint32_t trial_runs = 0;                   // read when a runtime is made
   uint32_t wrong_one_in = 0;                 // runs of a node in `wrong`: one in as many, drawn; 0: all
   uint32_t draws = 1;                        // state of the generator
+  int64_t declined_rows = 0;                 // first extent with which it does not take a part of dynamic extents
   const char* driver = "1";                  // its version; read when a runtime is made, as is what follows
   const char* family = "tests";
   bool emulated = true;
@@ -102,6 +103,9 @@ inline std::vector<vireo_graph_value> constants_of(const vireo_host& host, const
 }
 
 struct Part {
+  vireo_host host;
+  uint32_t nodes[64];  // of a part with dynamic extents
+  uint32_t node_count;
   vireo_place constants[64];
   vireo_place inner_at, mark_at;
   uint64_t mark;
@@ -306,6 +310,11 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
     return VIREO_INVALID_MODEL;
   p->code = reinterpret_cast<const Instruction*>(p->head + 1);
   if (device.memory != Memory::kHosts) take_places(*host, graph, *part, *with, p);
+  p->host = *host;
+  vireo_graph_value first = VIREO_GRAPH_VALUE_INIT;
+  EXPECT_EQ(host->value(graph, static_cast<uint32_t>(part->inputs[0]), &first), VIREO_OK);
+  for (uint32_t k = 0; first.is_static == 0 && k < part->node_count && k < 64; ++k)
+    p->nodes[p->node_count++] = part->nodes[k];
   ++device.loaded;
   ++device.parts;
   {
@@ -361,9 +370,27 @@ void lose() {
   for (Buffer* b : device.buffers) std::fill(b->own.begin(), b->own.end(), uint8_t{0xff});
 }
 
+// In a run the graph shows each value of the part at the extents of that run.
+inline void expect_extents(const Part& p, int64_t rows, const vireo_graph* graph) {
+  EXPECT_EQ(graph != nullptr, p.node_count != 0);
+  for (uint32_t k = 0; graph != nullptr && k < p.node_count; ++k) {
+    vireo_graph_node node = VIREO_GRAPH_NODE_INIT;
+    EXPECT_EQ(p.host.node(graph, p.nodes[k], &node), VIREO_OK);
+    for (uint32_t i = 0; i <= node.input_count; ++i) {
+      const int32_t v = i < node.input_count ? node.inputs[i] : node.outputs[0];
+      vireo_graph_value value = VIREO_GRAPH_VALUE_INIT;
+      EXPECT_EQ(p.host.value(graph, static_cast<uint32_t>(v), &value), VIREO_OK);
+      EXPECT_EQ(value.is_static, 1);
+      EXPECT_EQ(value.max_dims[0], rows) << value.name;
+    }
+  }
+}
+
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
                     uint32_t output_count, const vireo_submit* with) {
   auto& p = *static_cast<Part*>(loaded);
+  expect_extents(p, inputs[0]->dims[0], with->graph);
+  if (p.node_count != 0 && inputs[0]->dims[0] == device.declined_rows) return VIREO_UNSUPPORTED;
   if (device.submits++ == device.lost_at) lose();
   if (device.lost) return VIREO_DEVICE_LOST;
   EXPECT_EQ(input_count, p.head->inputs);

@@ -15,7 +15,7 @@
  *   - A delegate asks VIREO_HAS() before it reads or writes a member that came after the first header of this ABI.
  * Members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change nothing.
  * Only open, enumerate, claim, compile, load, buffer_create and _import may allocate: what the host counts through its
- * table, what a driver or a compiler needs inside in its own way.
+ * table, what a driver or a compiler needs inside in its own way. So may submit, for extents that are new to the part.
  *
  * Threads. Several sessions may call one device at once, each from a thread of its own, so every function of a device
  * may run beside every other. Calls on one loaded part follow each other, but for cancel; it is never submitted again
@@ -23,7 +23,8 @@
  * called from any thread.
  *
  * Errors. claim, compile, load and submit get a vireo_fault, in which they say what happened and at which node or
- * value; the host shows it. Other functions have none: they log, with VIREO_LOG_ERROR, what the user should know.
+ * value; the host shows it. wait() uses that of the submit it waits for. Other functions have none: they log, with
+ * VIREO_LOG_ERROR, what the user should know.
  *
  * Who decides what. A delegate says of each node whether its device can run it and how long that takes. The host places
  * the nodes and joins neighbours on one device to parts; a delegate that compiles gets every part as a whole.
@@ -292,7 +293,11 @@ typedef struct vireo_submit {
   size_t scratch_bytes;
   const vireo_thread_pool* threads; /* NULL: only this thread */
   uint64_t* random;                 /* the session's generator state */
-  vireo_fault* fault;
+  vireo_fault* fault;               /* also for what wait() says of this submit */
+  /* The part's graph in this run: value() gives each value of the part's nodes, also in their bodies, with its extents
+   * in this run as max_dims and is_static set. It lives for the call. NULL where all shapes of the part are fixed, and
+   * for a part that was claimed without VIREO_CLAIM_JOINS. */
+  const vireo_graph* graph;
 } vireo_submit;
 #define VIREO_SUBMIT_INIT VIREO_INIT_(vireo_submit)
 
@@ -330,8 +335,9 @@ struct vireo_delegate {
    * the operator works element by element, and what an operator only moves may be in its place already: outputs of
    * Slice, Split and Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the
    * outputs are written. With it: may return before; until wait() has given something else than VIREO_BUSY, the host
-   * neither reads the outputs nor changes the inputs. VIREO_DEVICE_LOST: the host goes on elsewhere. Any other error
-   * ends the run. */
+   * neither reads the outputs nor changes the inputs. VIREO_DEVICE_LOST: the host goes on elsewhere. VIREO_UNSUPPORTED,
+   * where a part that was claimed with VIREO_CLAIM_JOINS has dynamic extents: not with those of this run, for which the
+   * host runs the part's nodes elsewhere. Any other error ends the run. */
   vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                          vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
   /* The last call on a loaded part. Work under way is cancelled first. */
