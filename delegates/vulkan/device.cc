@@ -212,8 +212,7 @@ vireo_status Device::allocate(uint64_t bytes, Use use, Block* out) {
   VkBufferCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = block.bytes;
-  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  if (use == Use::kDevice) info.usage |= VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
   if (const VkResult result = call_.CreateBuffer(handle_, &info, nullptr, &block.buffer); result != VK_SUCCESS)
     return take(result);
   VkMemoryRequirements needs = {};

@@ -37,7 +37,7 @@ struct Block {
 
 enum class Use : uint8_t {
   kDevice,  // what kernels work on: mapped only where the device shares the host's memory
-  kStaging  // mapped, what copies go through
+  kStaging  // mapped, what copies go through and what kernels tell the host
 };
 
 class Device {

@@ -1,36 +1,14 @@
 #include "delegates/vulkan/part.h"
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <utility>
 
 namespace vireo::vulkan {
-namespace {
-
-constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-
-// What was written at `from` is seen by `to`; what reads or writes at `from` is done before `to` begins.
-void barrier(const DeviceFunctions& call, VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
-             VkPipelineStageFlags to, VkAccessFlags used) {
-  VkMemoryBarrier b = {};
-  b.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  b.srcAccessMask = written;
-  b.dstAccessMask = used;
-  call.CmdPipelineBarrier(commands, from, to, 0, 1, &b, 0, nullptr, 0, nullptr);
-}
-
-}  // namespace
 
 Part::~Part() {
   cancel();
-  if (!device_->untouchable()) {
-    const DeviceFunctions& call = device_->call();
-    if (commands_ != VK_NULL_HANDLE) call.DestroyCommandPool(device_->handle(), commands_, nullptr);
-    if (descriptors_ != VK_NULL_HANDLE) call.DestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
-  } else {
-    device_->pipelines().leave();
-  }
-  pipelines_.clear();
+  device_->release(&errors_.block);
 }
 
 bool Part::holds(const Place& at, uint64_t bytes) const {
@@ -38,204 +16,101 @@ bool Part::holds(const Place& at, uint64_t bytes) const {
          at.buffer->block.bytes - at.offset >= bytes && at.offset % device_->card().place_alignment == 0;
 }
 
-vireo_status Part::load(gpu::Schedule schedule, std::vector<Place> weights, const Place& inner, std::string* why) {
-  schedule_ = std::move(schedule);
-  weights_ = std::move(weights);
-  inner_ = inner;
-  bool good = weights_.size() == schedule_.weights.size() &&
-              (schedule_.inner_bytes == 0 || holds(inner_, schedule_.inner_bytes));
-  for (size_t i = 0; i < weights_.size() && good; ++i) good = holds(weights_[i], words_up(schedule_.weights[i].bytes));
+vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why) {
+  source_ = std::move(source);
+  own_ = std::move(own);
+  bool good = own_.weights.size() == schedule.weights.size() &&
+              (schedule.inner_bytes == 0 || holds(own_.inner, schedule.inner_bytes));
+  for (size_t i = 0; i < own_.weights.size() && good; ++i)
+    good = holds(own_.weights[i], words_up(schedule.weights[i].bytes));
   if (!good) {
     *why = "its weights or inner values have no place on this device";
     return VIREO_INVALID_MODEL;
   }
-  uint32_t failed = 0;
-  if (const VkResult result = device_->pipelines().make(schedule_.kernels, &pipelines_, &failed);
-      result != VK_SUCCESS) {
-    *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": VkResult " +
-           std::to_string(result);
-    return device_->take(result);
+  places_.resize(schedule.inputs.size() + schedule.outputs.size());
+  if (schedule.errors != 0) {
+    const uint64_t bytes = schedule.errors * sizeof(uint32_t);
+    if (const vireo_status status = device_->allocate(bytes, Use::kStaging, &errors_.block); status != VIREO_OK) {
+      *why = "the driver has no memory for " + std::to_string(bytes) + " bytes that the host sees";
+      return status;
+    }
+    std::memset(errors_.block.mapped, 0, bytes);
+    errors_.device = device_;
+    own_.errors = {&errors_, 0};
   }
-  for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
-  const vireo_status status = allocate_recordings();
-  if (status != VIREO_OK) *why = "the driver has no memory for " + std::to_string(schedule_.steps.size()) + " steps";
-  return status;
-}
-
-vireo_status Part::allocate_recordings() {
-  const DeviceFunctions& call = device_->call();
-  const auto steps = static_cast<uint32_t>(schedule_.steps.size());
-  uint32_t bindings = 0;
-  std::vector<VkDescriptorSetLayout> layouts;
-  for (const gpu::Launch& step : schedule_.steps) {
-    bindings += static_cast<uint32_t>(step.bindings.size());
-    layouts.push_back(pipelines_[step.kernel]->layout.set);
-  }
-  VkCommandPoolCreateInfo commands = {};
-  commands.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  commands.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  commands.queueFamilyIndex = device_->card().queue_family;
-  if (const VkResult result = call.CreateCommandPool(device_->handle(), &commands, nullptr, &commands_);
-      result != VK_SUCCESS) {
-    commands_ = VK_NULL_HANDLE;
-    return device_->take(result);
-  }
-  VkCommandBufferAllocateInfo buffers = {};
-  buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  buffers.commandPool = commands_;
-  buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  buffers.commandBufferCount = kRecordings;
-  VkCommandBuffer made[kRecordings] = {};
-  if (const VkResult result = call.AllocateCommandBuffers(device_->handle(), &buffers, made); result != VK_SUCCESS)
-    return device_->take(result);
-  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, bindings) * kRecordings};
-  VkDescriptorPoolCreateInfo pool = {};
-  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-  pool.maxSets = std::max(1u, steps) * kRecordings;
-  pool.poolSizeCount = 1;
-  pool.pPoolSizes = &size;
-  if (const VkResult result = call.CreateDescriptorPool(device_->handle(), &pool, nullptr, &descriptors_);
-      result != VK_SUCCESS) {
-    descriptors_ = VK_NULL_HANDLE;
-    return device_->take(result);
-  }
-  for (uint32_t r = 0; r < kRecordings; ++r) {
-    Recording& recording = recordings_[r];
-    recording.commands = made[r];
-    recording.sets.resize(steps);
-    recording.places.resize(schedule_.inputs.size() + schedule_.outputs.size());
-    recording.ids.resize(recording.places.size());
-    VkDescriptorSetAllocateInfo sets = {};
-    sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
-    sets.descriptorPool = descriptors_;
-    sets.descriptorSetCount = steps;
-    sets.pSetLayouts = layouts.data();
-    if (steps == 0) continue;
-    if (const VkResult result = call.AllocateDescriptorSets(device_->handle(), &sets, recording.sets.data());
-        result != VK_SUCCESS)
-      return device_->take(result);
-  }
-  return VIREO_OK;
-}
-
-Part::Recording& Part::oldest() {
-  return *std::min_element(recordings_, recordings_ + kRecordings,
-                           [](const Recording& a, const Recording& b) { return a.used < b.used; });
+  return bounds_.make(std::move(schedule), why);
 }
 
 vireo_status Part::bind(const Place* places) {
   if (device_->lost()) return VIREO_DEVICE_LOST;
-  const size_t inputs = schedule_.inputs.size(), count = inputs + schedule_.outputs.size();
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t bytes = words_up(i < inputs ? schedule_.inputs[i] : schedule_.outputs[i - inputs]);
+  const size_t inputs = schedule().inputs.size();
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const uint64_t bytes = words_up(i < inputs ? schedule().inputs[i] : schedule().outputs[i - inputs]);
     if (!holds(places[i], bytes)) return VIREO_INVALID_ARGUMENT;
   }
-  const auto has_them = [&](const Recording& r) {
-    for (size_t i = 0; i < count; ++i) {
-      if (r.ids[i] != places[i].buffer->id || r.places[i].offset != places[i].offset) return false;
-    }
-    return r.used != 0;
-  };
-  for (Recording& r : recordings_) {
-    if (!has_them(r)) continue;
-    r.used = ++binds_;
-    bound_ = &r;
-    return VIREO_OK;
+  bound_ = VK_NULL_HANDLE;
+  places_.assign(places, places + places_.size());
+  return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_.at(places_.data(), own_, &bound_);
+}
+
+// The recordings for the extents of a run.
+vireo_status Part::prepare(const vireo_graph* graph, Recordings** out, std::string* why) {
+  std::vector<int64_t> extents = source_->extents(graph);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Prepared& p) { return p.extents == extents; });
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+  } else {
+    gpu::Schedule run;
+    *why = source_->lower(graph, &run);
+    if (why->empty() && run.inner_bytes > schedule().inner_bytes)
+      *why = "its inner values take more memory than at the bounds";
+    if (why->empty() && run.errors > schedule().errors) *why = "it reports errors that it does not have at the bounds";
+    if (why->empty() && run.weights != schedule().weights) *why = "it reads other constants than at the bounds";
+    if (!why->empty()) return VIREO_UNSUPPORTED;
+    auto recordings = std::make_unique<Recordings>(*device_);
+    if (const vireo_status status = recordings->make(std::move(run), why); status != VIREO_OK) return status;
+    if (kept_.size() == kKeptExtents) kept_.pop_back();
+    kept_.push_front({std::move(extents), std::move(recordings)});
   }
-  Recording& r = oldest();
-  bound_ = nullptr;
-  r.used = 0;
-  for (size_t i = 0; i < count; ++i) {
-    r.places[i] = places[i];
-    r.ids[i] = places[i].buffer->id;
-  }
-  if (const vireo_status status = record(&r); status != VIREO_OK) return status;
-  r.used = ++binds_;
-  bound_ = &r;
+  *out = kept_.front().recordings.get();
   return VIREO_OK;
 }
 
-Place Part::place_of(const Recording& recording, const gpu::Binding& b) const {
-  switch (b.where) {
-    case gpu::Where::kWeights:
-      return {weights_[b.index].buffer, weights_[b.index].offset + b.offset};
-    case gpu::Where::kInner:
-      return {inner_.buffer, inner_.offset + b.offset};
-    default: {
-      const Place& at = recording.places[b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index];
-      return {at.buffer, at.offset + b.offset};
-    }
+vireo_status Part::submit(const vireo_graph* graph, std::string* why) {
+  VkCommandBuffer commands = bound_;
+  if (source_ != nullptr) {
+    if (graph == nullptr || places_.empty() || places_[0].buffer == nullptr) return VIREO_INVALID_ARGUMENT;
+    Recordings* recordings = nullptr;
+    if (const vireo_status status = prepare(graph, &recordings, why); status != VIREO_OK) return status;
+    if (const vireo_status status = recordings->at(places_.data(), own_, &commands); status != VIREO_OK) return status;
   }
-}
-
-void Part::write_set(const Recording& recording, uint32_t step) {
-  constexpr uint32_t kMost = 32;  // bits of gpu::Kernel::writes
-  std::array<VkDescriptorBufferInfo, kMost> ranges;
-  std::array<VkWriteDescriptorSet, kMost> writes;
-  const std::vector<gpu::Binding>& bindings = schedule_.steps[step].bindings;
-  const auto count = static_cast<uint32_t>(std::min<size_t>(bindings.size(), kMost));
-  for (uint32_t i = 0; i < count; ++i) {
-    const Place at = place_of(recording, bindings[i]);
-    VkDescriptorBufferInfo& range = ranges[i];
-    range.buffer = at.buffer->block.buffer;
-    range.offset = at.offset;
-    range.range = words_up(bindings[i].bytes);
-    writes[i] = {};
-    writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-    writes[i].dstSet = recording.sets[step];
-    writes[i].dstBinding = i;
-    writes[i].descriptorCount = 1;
-    writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    writes[i].pBufferInfo = &range;
-  }
-  device_->call().UpdateDescriptorSets(device_->handle(), count, writes.data(), 0, nullptr);
-}
-
-vireo_status Part::record(Recording* recording) {
-  const DeviceFunctions& call = device_->call();
-  const VkCommandBuffer commands = recording->commands;
-  VkCommandBufferBeginInfo begin = {};
-  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  if (const VkResult result = call.BeginCommandBuffer(commands, &begin); result != VK_SUCCESS)
-    return device_->take(result);
-  constexpr VkAccessFlags kBoth = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-  // Behind copies and other parts that the queue has before.
-  barrier(call, commands, kCompute | VK_PIPELINE_STAGE_TRANSFER_BIT,
-          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kCompute, kBoth);
-  const Pipelines::Pipeline* last = nullptr;
-  for (uint32_t s = 0; s < schedule_.steps.size(); ++s) {
-    const gpu::Launch& step = schedule_.steps[s];
-    const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
-    write_set(*recording, s);
-    if (step.barrier) barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
-    if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
-    last = &pipeline;
-    call.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline, 0, 1,
-                               &recording->sets[s], 0, nullptr);
-    if (!step.push.empty()) {
-      call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());
-    }
-    call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
-  }
-  barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  return device_->take(call.EndCommandBuffer(commands));
-}
-
-vireo_status Part::submit() {
-  if (bound_ == nullptr) return VIREO_INVALID_ARGUMENT;
+  if (commands == VK_NULL_HANDLE) return VIREO_INVALID_ARGUMENT;
   cancelled_.store(false);
   ticket_.store(0);
   Ticket ticket = 0;
-  if (const vireo_status status = device_->submit(bound_->commands, &ticket); status != VIREO_OK) return status;
+  if (const vireo_status status = device_->submit(commands, &ticket); status != VIREO_OK) return status;
   ticket_.store(ticket);
-  for (const Place& at : bound_->places) at.buffer->last.store(ticket);
+  for (const Place& at : places_) at.buffer->last.store(ticket);
   return VIREO_OK;
 }
 
-vireo_status Part::wait(uint64_t timeout_ns) {
+// The first error that kernels set, which is then forgotten.
+bool Part::take_error(const char** node) {
+  auto* const words = reinterpret_cast<uint32_t*>(errors_.block.mapped);
+  const uint32_t count = schedule().errors;
+  const uint32_t* const first = std::find_if(words, words + count, [](uint32_t word) { return word != 0; });
+  if (first == words + count) return false;
+  const auto at = static_cast<size_t>(first - words);
+  *node = at < names_.size() ? names_[at] : nullptr;
+  std::fill(words, words + count, 0u);
+  return true;
+}
+
+vireo_status Part::wait(uint64_t timeout_ns, const char** node) {
   const vireo_status status = device_->wait(ticket_.load(), timeout_ns);
-  return status == VIREO_OK && cancelled_.load() ? vireo_status{VIREO_CANCELLED} : status;
+  if (status != VIREO_OK) return status;
+  if (cancelled_.load()) return VIREO_CANCELLED;
+  return take_error(node) ? VIREO_INVALID_ARGUMENT : VIREO_OK;
 }
 
 void Part::cancel() {

@@ -1,83 +1,77 @@
-// A part as it runs: its kernels, and command buffers that were recorded for the places of its values. All memory that
-// kernels see is the host's to plan: values, weights and inner values lie in buffers.
+// A part as it runs. Most memory that kernels see is the host's to plan: values, weights and inner values lie in
+// buffers.
 #ifndef VIREO_DELEGATES_VULKAN_PART_H_
 #define VIREO_DELEGATES_VULKAN_PART_H_
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "delegates/gpu/schedule/schedule.h"
 #include "delegates/vulkan/device.h"
+#include "delegates/vulkan/recordings.h"
+#include "vireo/delegate.h"
 
 namespace vireo::vulkan {
 
-// Memory in the host's hands (vireo_place.buffer).
-struct Buffer {
-  std::shared_ptr<Device> device;
-  Block block;
-  uint64_t id = 0;
-  std::atomic<Ticket> last{0};  // of the newest submit that reads or writes it
-};
-
-// Where a value lies.
-struct Place {
-  Buffer* buffer = nullptr;
-  uint64_t offset = 0;
+// What the schedule of a run is made from, where extents change from run to run. `graph`: vireo_submit.graph.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // The extents that change, in an order of its own.
+  virtual std::vector<int64_t> extents(const vireo_graph* graph) const = 0;
+  // "" or why the device does not run it with these extents.
+  virtual std::string lower(const vireo_graph* graph, gpu::Schedule* out) const = 0;
 };
 
 class Part {
  public:
-  explicit Part(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  explicit Part(std::shared_ptr<Device> device) : device_(std::move(device)), bounds_(*device_) {}
   ~Part();
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  // Makes pipelines. `weights` has the place of each of the schedule's, `inner` that of the inner values (no buffer
-  // where it has none). On an error *why says what failed.
-  vireo_status load(gpu::Schedule schedule, std::vector<Place> weights, const Place& inner, std::string* why);
+  // Makes pipelines. `own` has the places of the schedule's weights and inner values; `source` is there if the schedule
+  // is open. On an error *why says what failed.
+  vireo_status load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);
+  // The names of the part's nodes, which live as long as the model: for errors of a run.
+  void set_names(std::vector<const char*> names) { names_ = std::move(names); }
   // Inputs, then outputs, as many as the schedule has. Nothing is under way.
   vireo_status bind(const Place* places);
-  // Places are bound.
-  vireo_status submit();
-  vireo_status wait(uint64_t timeout_ns);
+  // Places are bound. `graph`: vireo_submit.graph. On an error *why says what failed, or is empty.
+  vireo_status submit(const vireo_graph* graph, std::string* why);
+  // VIREO_INVALID_ARGUMENT: the run had an error that a kernel found; *node is the name of its node, or null.
+  vireo_status wait(uint64_t timeout_ns, const char** node);
+  vireo_fault* fault = nullptr;  // of the last submit, for wait
   // From any thread.
   void cancel();
 
-  const gpu::Schedule& schedule() const { return schedule_; }
-  Device& device() { return *device_; }
+  const gpu::Schedule& schedule() const { return bounds_.schedule(); }
 
  private:
-  // The commands for one set of places. Callers that take turns with a few buffers find theirs again.
-  struct Recording {
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    std::vector<VkDescriptorSet> sets;  // of each step
-    std::vector<Place> places;
-    std::vector<uint64_t> ids;  // of their buffers
-    uint64_t used = 0;          // when it was bound last; 0: nothing is recorded
+  // What runs a set of extents.
+  struct Prepared {
+    std::vector<int64_t> extents;
+    std::unique_ptr<Recordings> recordings;
   };
-  static constexpr uint32_t kRecordings = 4;
+  static constexpr size_t kKeptExtents = 8;
 
   // Whether `bytes` from there on are in a buffer of this device.
   bool holds(const Place& at, uint64_t bytes) const;
-  vireo_status allocate_recordings();
-  Place place_of(const Recording& recording, const gpu::Binding& binding) const;
-  vireo_status record(Recording* recording);
-  void write_set(const Recording& recording, uint32_t step);
-  Recording& oldest();
+  vireo_status prepare(const vireo_graph* graph, Recordings** out, std::string* why);
+  bool take_error(const char** node);
 
   std::shared_ptr<Device> device_;
-  gpu::Schedule schedule_;  // without the kernels' code
-  std::vector<std::shared_ptr<Pipelines::Pipeline>> pipelines_;
-  std::vector<Place> weights_;
-  Place inner_;
-  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
-  VkCommandPool commands_ = VK_NULL_HANDLE;
-  Recording recordings_[kRecordings];
-  Recording* bound_ = nullptr;
-  uint64_t binds_ = 0;
+  Recordings bounds_;  // of fixed shapes, or at the bounds
+  OwnPlaces own_;
+  Buffer errors_;
+  std::vector<const char*> names_;
+  std::vector<Place> places_;
+  VkCommandBuffer bound_ = VK_NULL_HANDLE;  // of fixed shapes
+  std::unique_ptr<Source> source_;
+  std::list<Prepared> kept_;       // the newest first
   std::atomic<Ticket> ticket_{0};  // of the last submit
   std::atomic<bool> cancelled_{false};
 };

@@ -24,10 +24,11 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
     bytes += gpu::place_up(size + 1);
     return at;
   };
-  std::vector<Place> places, weights;
+  std::vector<Place> places;
+  OwnPlaces own;
   for (const Bytes& value : *values) places.push_back(place(value.size()));
-  for (const gpu::Weight& w : schedule.weights) weights.push_back(place(w.bytes));
-  const Place inner = place(schedule.inner_bytes);
+  for (const gpu::Weight& w : schedule.weights) own.weights.push_back(place(w.bytes));
+  own.inner = place(schedule.inner_bytes);
   std::string why;
   vireo_status status = device_->allocate(bytes, Use::kDevice, &arena.block);
   const auto write = [&](const Place& at, const void* from, uint64_t size) {
@@ -35,13 +36,14 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
   };
   if (status == VIREO_OK) {
     Part part(device_);
-    status = part.load(schedule, weights, inner, &why);
-    for (size_t i = 0; i < weights.size(); ++i) write(weights[i], constants[i], schedule.weights[i].bytes);
+    const char* failed = nullptr;
+    status = part.load(schedule, own, nullptr, &why);
+    for (size_t i = 0; i < own.weights.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);
     for (size_t i = 0; i < values->size(); ++i) write(places[i], (*values)[i].data(), (*values)[i].size());
     if (status == VIREO_OK) status = part.bind(places.data());
-    if (status == VIREO_OK) status = part.submit();
+    if (status == VIREO_OK) status = part.submit(nullptr, &why);
     // A driver on the processor compiles at the first launch, which takes long beside other tests.
-    if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS);
+    if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS, &failed);
     for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)
       status = device_->read(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
   }

@@ -1,5 +1,6 @@
 #include "delegates/vulkan/vulkan.h"
 
+#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -7,6 +8,8 @@
 #include "delegates/vulkan/compile.h"
 #include "delegates/vulkan/gpu.h"
 #include "delegates/vulkan/part.h"
+#include "delegates/vulkan/source.h"
+#include "sdk/graph/graph_reader.h"
 
 namespace vireo::vulkan {
 namespace {
@@ -48,7 +51,14 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
   return VIREO_OK;
 }
 
-vireo_status load(void* device, const vireo_host*, const vireo_graph*, const vireo_part* asked,
+std::vector<const char*> names_of(const vireo_host& host, const vireo_graph* graph, const vireo_part& part) {
+  std::vector<const char*> names;
+  const GraphReader reader(host, graph);
+  for (uint32_t k = 0; k < part.node_count; ++k) names.push_back(reader.node(part.nodes[k]).name);
+  return names;
+}
+
+vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
                   const vireo_load_request* with, void** loaded) {
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
@@ -65,13 +75,16 @@ vireo_status load(void* device, const vireo_host*, const vireo_graph*, const vir
     std::shared_ptr<Device> opened;
     vireo_status status = gpu.device(&opened, &why);
     if (status == VIREO_OK) {
-      std::vector<Place> weights;
+      OwnPlaces own;
       for (size_t i = 0; i < schedule.weights.size(); ++i)
-        weights.push_back(with->packed_at[i] == nullptr ? Place{} : place_at(*with->packed_at[i]));
-      const Place inner = with->scratch_at == nullptr ? Place{} : place_at(*with->scratch_at);
+        own.weights.push_back(with->packed_at[i] == nullptr ? Place{} : place_at(*with->packed_at[i]));
+      if (with->scratch_at != nullptr) own.inner = place_at(*with->scratch_at);
+      std::unique_ptr<Source> source;
+      if (schedule.open) source = make_source(gpu.card().target, *host, graph, *asked);
       auto* const part = new (with->state) Part(std::move(opened));
-      status = part->load(std::move(schedule), std::move(weights), inner, &why);
+      status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
+        if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));
         *loaded = part;
         return status;
       }
@@ -95,15 +108,30 @@ vireo_status bind(void* loaded, const vireo_place* const* inputs, const vireo_pl
 // Where values lie was said in bind.
 vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
                     const vireo_submit* with) {
-  const vireo_status status = static_cast<Part*>(loaded)->submit();
-  if (status == VIREO_DEVICE_LOST) say(with->fault, "the device is lost");
-  if (status == VIREO_INVALID_ARGUMENT)
-    say(with->fault, "the part's values have no places in its buffers: bind comes first");
-  if (status == VIREO_OUT_OF_ARENA) say(with->fault, "the driver had no memory for the submit");
-  return status;
+  return guarded([&] {
+    std::string why;
+    const vireo_graph* const graph = VIREO_HAS(with, graph) ? with->graph : nullptr;
+    auto& part = *static_cast<Part*>(loaded);
+    const vireo_status status = part.submit(graph, &why);
+    part.fault = with->fault;
+    if (why.empty() && status == VIREO_DEVICE_LOST) why = "the device is lost";
+    if (why.empty() && status == VIREO_INVALID_ARGUMENT)
+      why = "the part's values have no places in its buffers: bind comes first";
+    if (why.empty() && status == VIREO_OUT_OF_ARENA) why = "the driver had no memory for the submit";
+    if (status != VIREO_OK) say(with->fault, why);
+    return status;
+  });
 }
 
-vireo_status wait(void* loaded, uint64_t timeout_ns) { return static_cast<Part*>(loaded)->wait(timeout_ns); }
+vireo_status wait(void* loaded, uint64_t timeout_ns) {
+  auto& part = *static_cast<Part*>(loaded);
+  const char* node = nullptr;
+  const vireo_status status = part.wait(timeout_ns, &node);
+  if (status != VIREO_INVALID_ARGUMENT || part.fault == nullptr) return status;
+  std::snprintf(part.fault->message, part.fault->message_bytes, "an index is outside of its axis");
+  part.fault->node = node;
+  return status;
+}
 void cancel(void* loaded) { static_cast<Part*>(loaded)->cancel(); }
 void unload(void* loaded) { static_cast<Part*>(loaded)->~Part(); }
 vireo_status health(void* device) { return gpu_of(device).health(); }

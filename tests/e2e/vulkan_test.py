@@ -77,10 +77,50 @@ class Vulkan(unittest.TestCase):
                 for p in told["placements"]:
                     self.assertTrue(p["identical"], f"placement {p['seed']} differs from the CPU by {p['max_abs']}")
 
-    def test_what_is_left_has_a_reason(self):
-        file = support.convert(MODELS / "kws_dscnn.onnx", "vulkan_open")
-        told = support.vireo("explain", file, "--device", "vulkan,cpu", "--plugins", PLUGIN).stdout
-        self.assertIn("--shape", told)
+    # One session, sizes up and down; what it met before is not prepared again. Of a batch of none a CPU does the work.
+    def test_extents_change_from_run_to_run(self):
+        reason = support.missing("numpy")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import vireo
+        runtime = vireo.Runtime(plugins=[PLUGIN])
+        for name, dims in (("digit_mobile", (1, 32, 32)), ("kws_gru", (49, 40))):
+            with self.subTest(name):
+                model = vireo.Model(support.convert(MODELS / f"{name}.onnx", f"vulkan_open_{name}"), runtime=runtime)
+                bound = {model.inputs[0].shape[0][0]: (0, 6)}
+                card, cpu = model.session(bound, device="vulkan,cpu"), model.session(bound, device="cpu")
+                self.assertTrue(any(node.device == "vulkan" for node in card.nodes), "nothing runs on the GPU")
+                rng = np.random.default_rng(1)
+                for batch in (6, 1, 3, 0, 6, 1):
+                    x = rng.standard_normal((batch, *dims), np.float32)
+                    got, wanted = card.run(x), cpu.run(x)
+                    for y, exact in zip(got, wanted):
+                        self.assertEqual(y.shape, exact.shape)
+                        self.assertLess(np.abs(y - exact).max(initial=0), 1e-3 * (1 + np.abs(exact).max(initial=0)), f"batch {batch}")
+
+    # An index that is outside is an error of the run, which names the node; the next run is right.
+    def test_a_wrong_index_is_an_error(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import TensorProto, helper
+        table = np.arange(12, dtype=np.float32).reshape(4, 3)
+        graph = helper.make_graph([helper.make_node("Gather", ["table", "i"], ["g"], name="rows"), helper.make_node("Relu", ["g"], ["y"])], "g",
+                                  [helper.make_tensor_value_info("i", TensorProto.INT64, [2])], [helper.make_tensor_value_info("y", 1, [2, 3])],
+                                  [onnx.numpy_helper.from_array(table, "table")])
+        path = support.WORK / "vulkan_rows.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        session = vireo.Model(support.convert(path), runtime=vireo.Runtime(plugins=[PLUGIN])).session(device="vulkan")
+        for _ in range(2):
+            self.assertEqual(session.run(np.array([3, -4]))[0].tolist(), table[[3, 0]].tolist())
+            with self.assertRaises(vireo.VireoError) as raised:
+                session.run(np.array([1, 4]))
+            self.assertEqual(raised.exception.node, "rows")
+            self.assertIn("outside", str(raised.exception))
 
 
 if __name__ == "__main__":

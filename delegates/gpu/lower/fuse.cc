@@ -47,6 +47,8 @@ int64_t count_of(const Extents& extents) {
 }
 
 bool is_plain(const View& view) { return view.begin.empty() && view.gather_axis < 0; }
+// What reads elements by a computed index is done where it stands: such an input has no place of its own.
+bool is_plain(const Input& in) { return is_plain(in.view) && !in.indexed; }
 
 // How the places of a producer's space are places of the reader's: coordinate a adds a times `step[a]` to the reader's
 // coordinate on `axis[a]`.
@@ -170,10 +172,11 @@ class Fuser {
     const size_t at = maker(memory);
     if (at >= k || !is_there(k, at, memory)) return false;
     Work& first = works_[at];
+    if (expressions_of(first.problem).empty()) return false;
     auto& chain = std::get<ChainProblem>(works_[k].problem);
     Expression& to = last_expression(first.problem);
     const Expression& from = chain.expression;
-    if (to.steps.size() + from.steps.size() > kMostSteps) return false;
+    if (to.steps.size() + from.steps.size() > kMostSteps || from.reports()) return false;
     const size_t place =
         static_cast<size_t>(std::find(first.writes.begin(), first.writes.end(), memory) - first.writes.begin());
     const Extents space = space_of(first.problem);
@@ -181,7 +184,7 @@ class Fuser {
     Mapping mapping;
     bool mapped_once = false;
     for (size_t i = 0; i < from.inputs.size(); ++i) {
-      if (!is_plain(from.inputs[i].view)) return false;
+      if (!is_plain(from.inputs[i])) return false;
       if (works_[k].reads[i] != memory) continue;
       if (from.inputs[i].dtype != to.type_of(to.outputs[place].value)) return false;
       if (!mapped_once && !map_places(space, made, chain.shape, from.inputs[i].view, &mapping)) return false;
@@ -191,7 +194,7 @@ class Fuser {
     if (!places_stay(from, mapping, chain.shape)) return false;
     const bool keeps = l_.memories[static_cast<size_t>(memory)].where == Where::kOutput || read_elsewhere(memory, k);
     const size_t bindings = first.operands.size() + first.reads.size() + first.writes.size() + works_[k].reads.size() +
-                            works_[k].writes.size();
+                            works_[k].writes.size() + (first.errors >= 0 ? 1 : 0);
     if (bindings > l_.target().bindings) return false;
     append(&first, &to, works_[k], from, memory, place, mapping, keeps);
     return true;

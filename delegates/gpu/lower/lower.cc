@@ -25,6 +25,7 @@ std::vector<Use> uses_of(const Work& w) {
   for (const int m : w.operands) uses.push_back({m, false});
   for (const int m : w.reads) uses.push_back({m, false});
   for (const int m : w.writes) uses.push_back({m, true});
+  if (w.errors >= 0) uses.push_back({w.errors, true});
   return uses;
 }
 
@@ -77,8 +78,22 @@ std::string plan_inner(const Lowering& l, Places* places) {
   return "";
 }
 
-// The constants that works still read.
+// The constants that works still read; of an open part all that its nodes have, because other extents may read others.
 void list_weights(const Lowering& l, const Network& network, Places* places, Schedule* out) {
+  if (out->open) {
+    std::vector<uint32_t> numbers(network.values.size());
+    for (size_t v = 0; v < network.values.size(); ++v) {
+      const Datum& datum = network.values[v];
+      numbers[v] = static_cast<uint32_t>(out->weights.size());
+      if (datum.constant != nullptr && datum.bytes() != 0)
+        out->weights.push_back({datum.bytes(), datum.body, datum.number});
+    }
+    for (size_t m = 0; m < l.memories.size(); ++m) {
+      if (l.memories[m].where == Where::kWeights)
+        places->indices[m] = numbers[static_cast<size_t>(l.memories[m].value)];
+    }
+    return;
+  }
   std::set<int> used;
   for (const Work& w : l.works) {
     for (const Use& u : uses_of(w)) used.insert(u.memory);
@@ -187,6 +202,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
     launch.push.resize(d.program.push_words);  // the last ones may be of no use to the code
     launch.groups = d.groups;
     launch.node = w.node;
+    if (w.errors >= 0) out->errors = network.sources;
     for (const Use& u : uses_of(w)) launch.bindings.push_back(binding_of(l, places, u.memory));
     launch.barrier = !pending.agrees(l, places, w);
     if (launch.barrier) pending.clear();
@@ -198,7 +214,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
 
 // The template that says most of a node: a product before what surrounds it.
 const char* kernel_name(const Lowering& l) {
-  static constexpr size_t kOrder[] = {2, 3, 5, 4, 1, 0};  // of Problem's alternatives
+  static constexpr size_t kOrder[] = {2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
   for (const size_t kind : kOrder) {
     for (const Work& w : l.works) {
       if (w.problem.index() == kind) return template_of(w.problem);
@@ -251,7 +267,7 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
   part.input_count = static_cast<uint32_t>(inputs.size());
   part.outputs = outputs.data();
   part.output_count = static_cast<uint32_t>(outputs.size());
-  if (!border_fits(network, part)) return kShapesChange;
+  if (!border_fits(network, part)) return kNotShown;
   Lowering l(network, target);
   std::vector<uint64_t> in, out;
   set_border(network, part, &l, &in, &out);
@@ -264,15 +280,18 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
   return "";
 }
 
-Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                   Schedule* out) {
+namespace {
+
+Refusal lower_graph(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                    bool open, Schedule* out) {
   *out = {};
   out->target = text_of(target);
   Network network;
   for (uint32_t k = 0; k < part.node_count; ++k) {
     if (const char* why = network.add(host, graph, part.nodes[k]); why[0] != 0) return {why, nullptr};
   }
-  if (!border_fits(network, part)) return {kShapesChange, nullptr};
+  out->open = open || network.open;
+  if (!border_fits(network, part)) return {kNotShown, nullptr};
   Lowering l(network, target);
   set_border(network, part, &l, &out->inputs, &out->outputs);
   Refusal refused;
@@ -280,6 +299,21 @@ Refusal lower_part(const Target& target, const vireo_host& host, const vireo_gra
   if (!refused.why.empty()) return refused;
   fuse(&l);
   return schedule_of(target, network, l, out);
+}
+
+}  // namespace
+
+Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                   Schedule* out) {
+  Refusal refused = lower_graph(target, host, graph, part, false, out);
+  // What other extents leave between them when they are packed.
+  if (out->open) out->inner_bytes = place_up(out->inner_bytes + out->inner_bytes / 8);
+  return refused;
+}
+
+Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                  Schedule* out) {
+  return lower_graph(target, host, graph, part, true, out);
 }
 
 }  // namespace vireo::gpu

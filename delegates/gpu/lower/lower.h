@@ -23,9 +23,14 @@ struct Refusal {
 std::string refusal(const Target& target, const vireo_host& host, const vireo_graph* graph, uint32_t index,
                     const char** kernel);
 
-// The same part gives the same schedule on every machine.
+// The same part gives the same schedule on every machine. Where extents change from run to run, it is for the bounds.
 Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
                    Schedule* out);
+
+// Of such a part (Schedule::open): the schedule for the extents of one run, which `graph` shows (vireo_submit.graph).
+// Its weights are those of the schedule for the bounds, by the same numbers.
+Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+                  Schedule* out);
 
 }  // namespace vireo::gpu
 

@@ -16,8 +16,6 @@
 namespace vireo::gpu {
 namespace {
 
-size_t axis_of(int64_t axis, int rank) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); }
-
 // The strides of the same elements, in the same order, under other dimensions; false where no strides say it.
 bool reshape(const Extents& from, const Extents& strides, const Extents& to, Extents* out) {
   out->assign(to.size(), 1);
@@ -171,12 +169,14 @@ std::string gather(Lowering& l) {
   Extents indices;
   const Datum &x = l.in(0), &index = l.in(1);
   const size_t axis = axis_of(l.node().attrs<attrs::Gather>().axis(), x.rank());
-  if (!l.integers(1, &indices)) return "indices of a run, of which only a CPU reports one that is outside";
+  const bool known = l.integers(1, &indices);
+  if (index.dtype != DType::kI32 && index.dtype != DType::kI64)
+    return std::string("indices of ") + dtype_name(index.dtype);
   for (const int64_t i : indices) {
     if (i < -x.dims[axis] || i >= x.dims[axis]) return "an index outside of its axis";
   }
   const Laid at = l.laid(l.node().inputs[0]);
-  if (index.count() == 1) {
+  if (known && index.count() == 1) {
     Laid one{at.memory, at.offset, {}};
     const int64_t place = indices[0] < 0 ? indices[0] + x.dims[axis] : indices[0];
     one.offset += place * at.strides[axis];
@@ -203,6 +203,7 @@ std::string gather(Lowering& l) {
   view.gather_axis = static_cast<int>(axis);
   view.gather_input = 0;
   view.gather_extent = x.dims[axis];
+  view.gather_reports = !known;
   ExpressionBuilder b(&p.expression);
   b.input(index.dtype, of_places);
   const int value = b.input(x.dtype, view);
@@ -212,6 +213,7 @@ std::string gather(Lowering& l) {
   Work& w = l.push(std::move(p));
   w.reads = {places.memory, at.memory};
   w.writes = {y.memory};
+  if (!known) l.report(&w);
   return "";
 }
 

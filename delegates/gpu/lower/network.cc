@@ -21,8 +21,9 @@ int Network::value(const GraphReader& graph, int32_t shown, int32_t body, std::m
   Datum out;
   out.number = shown;
   out.body = body;
-  if (graph.read_value(shown, &v) && v.is_static != 0 && v.rank >= 0 && v.rank <= VIREO_MAX_RANK) {
+  if (graph.read_value(shown, &v) && v.rank >= 0 && v.rank <= VIREO_MAX_RANK) {
     out.dtype = static_cast<DType>(v.dtype);
+    open = open || v.is_static == 0;
     out.dims.assign(v.max_dims, v.max_dims + v.rank);
     out.constant = static_cast<const uint8_t*>(v.constant);
     out.constant_bytes = v.constant_size;
@@ -41,7 +42,7 @@ const char* Network::add_node(const vireo_host& host, const vireo_graph* shown, 
   Node out;
   out.op = n.op;
   out.attributes = n.attrs;
-  out.source = sources_;
+  out.source = sources;
   if (n.name != nullptr) out.name = n.name;
   for (uint32_t i = 0; i < n.input_count; ++i) out.inputs.push_back(value(graph, n.inputs[i], body, numbers));
   for (uint32_t o = 0; o < n.output_count; ++o) out.outputs.push_back(value(graph, n.outputs[o], body, numbers));
@@ -60,14 +61,14 @@ const char* Network::add_node(const vireo_host& host, const vireo_graph* shown, 
   for (uint32_t k = 0; k < inside.node_count(); ++k) {
     vireo_graph_node nested;
     if (!inside.read_node(k, &nested) || nested.body != nullptr) return "its body has a body";
-    if (const char* why = add_node(host, n.body, k, static_cast<int32_t>(sources_), &inner); why[0] != 0) return why;
+    if (const char* why = add_node(host, n.body, k, static_cast<int32_t>(sources), &inner); why[0] != 0) return why;
   }
   return "";
 }
 
 const char* Network::add(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
   const char* const why = add_node(host, graph, index, -1, &number);
-  ++sources_;
+  ++sources;
   return why;
 }
 

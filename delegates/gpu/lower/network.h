@@ -15,9 +15,9 @@
 
 namespace vireo::gpu {
 
-// A value of the graph or of a composite's body, at its fixed shape.
+// A value of the graph or of a composite's body, at its fixed shape or at its bounds.
 struct Datum {
-  DType dtype = DType::kNone;  // kNone: the shape changes from run to run, or the host does not show it
+  DType dtype = DType::kNone;  // kNone: the host does not show it
   Extents dims;
   const uint8_t* constant = nullptr;
   size_t constant_bytes = 0;
@@ -49,6 +49,8 @@ struct Network {
   std::vector<Datum> values;
   std::vector<Node> nodes;
   std::map<int32_t, int> number;  // of the graph's values: their index
+  uint32_t sources = 0;           // nodes of the part that were added
+  bool open = false;              // extents change from run to run: those here are bounds
 
   // Appends node `index` of `graph`, the part's next one. "" or why it cannot be read.
   const char* add(const vireo_host& host, const vireo_graph* graph, uint32_t index);
@@ -57,8 +59,6 @@ struct Network {
   const char* add_node(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t body,
                        std::map<int32_t, int>* numbers);
   int value(const GraphReader& graph, int32_t number, int32_t body, std::map<int32_t, int>* numbers);
-
-  uint32_t sources_ = 0;
 };
 
 }  // namespace vireo::gpu

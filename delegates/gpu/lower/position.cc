@@ -8,8 +8,6 @@
 namespace vireo::gpu {
 namespace {
 
-constexpr DType kPlaceType = DType::kI32;
-
 int number(ExpressionBuilder& b, int64_t n) { return b.constant(kPlaceType, static_cast<uint32_t>(n)); }
 
 std::string push_chain(Lowering& l, ChainProblem* p, ExpressionBuilder& b, int value, std::vector<int> reads) {

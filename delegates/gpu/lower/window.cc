@@ -3,6 +3,7 @@
 
 #include "delegates/gpu/lower/work.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/shared/window.h"
@@ -128,6 +129,7 @@ std::string convolve(Lowering& l, Convolution c) {
     p.window = window_of(g);
     p.x = image_of(from, c.sliding);
     p.w.offset = weights.offset;
+    p.w.group = outputs * weights.strides[0];
     p.w.output = weights.strides[0];
     p.w.channel = weights.strides[1];
     p.w.spatial = taps;
@@ -172,6 +174,44 @@ std::string int_conv(Lowering& l) {
   return convolve(l, std::move(c));
 }
 
+// A convolution whose window goes from outputs to inputs.
+std::string conv_transpose(Lowering& l) {
+  const auto& a = l.node().attrs<attrs::ConvTranspose>();
+  const Datum &x = l.in(0), &w = l.in(1), &y = l.out(0);
+  if (!is_real(x.dtype)) return std::string("a convolution of ") + dtype_name(x.dtype);
+  const vireo::Window sliding = read_window(x.rank(), a.layout(), 0, nullptr, nullptr, nullptr);
+  if (sliding.spatial < 1 || sliding.spatial > kMaxSpatial)
+    return "a convolution of more than three spatial dimensions";
+  const Geometry g = conv_transpose_geometry(a, shape_of(x), shape_of(w), shape_of(y));
+  const Laid from = l.laid(l.node().inputs[0]), weights = l.laid(l.node().inputs[1]);
+  const Laid to = l.make(l.node().outputs[0]);
+  const ImageView image_y = image_of(to, sliding);
+  ConvolutionProblem p;
+  p.x_dtype = x.dtype;
+  p.w_dtype = w.dtype;
+  p.images = g.batch;
+  p.groups = a.group();
+  p.channels = w.dims[0] / p.groups;
+  p.outputs = w.dims[1];
+  p.window = window_of(g);
+  p.window.transposed = true;
+  p.x = image_of(from, sliding);
+  p.w.offset = weights.offset;
+  p.w.group = p.channels * weights.strides[0];
+  p.w.output = weights.strides[1];
+  p.w.channel = weights.strides[0];
+  for (int i = 0; i < sliding.spatial; ++i)
+    p.w.spatial[static_cast<size_t>(kMaxSpatial - sliding.spatial + i)] = weights.strides[static_cast<size_t>(i) + 2];
+  View view = places_of(image_y);
+  view.strides.insert(view.strides.begin(), image_y.channel * p.outputs);
+  std::vector<int> reads = end_real(l, &p.epilogue, {p.outputs, 0, 0, 0, 0, 1}, view);
+  Work& work = l.push(std::move(p));
+  work.operands = {from.memory, weights.memory};
+  work.reads = std::move(reads);
+  work.writes = {to.memory};
+  return "";
+}
+
 std::string pool(Lowering& l) {
   const Node& n = l.node();
   const auto& a = n.attrs<attrs::Pool>();
@@ -207,6 +247,7 @@ std::string pool(Lowering& l) {
 std::string lower_window(Lowering& l) {
   if (l.node().input(0) < 0) return "no input";
   if (l.node().op == VIREO_OP_CONV) return conv(l);
+  if (l.node().op == VIREO_OP_CONV_TRANSPOSE) return conv_transpose(l);
   return l.node().op == VIREO_OP_INT_CONV ? int_conv(l) : pool(l);
 }
 

@@ -95,7 +95,7 @@ void ExpressionBuilder::output(int value, View view) {
 }
 
 const char* template_of(const Problem& problem) {
-  static constexpr const char* kNames[] = {"chain", "rows", "product", "convolution", "pool", "depthwise"};
+  static constexpr const char* kNames[] = {"chain", "rows", "product", "convolution", "pool", "depthwise", "scan"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
@@ -111,7 +111,8 @@ std::vector<Expression*> expressions_of(Problem& problem) {
   if (auto* const product = std::get_if<ProductProblem>(&problem)) return {&product->epilogue};
   if (auto* const convolution = std::get_if<ConvolutionProblem>(&problem)) return {&convolution->epilogue};
   if (auto* const pool = std::get_if<PoolProblem>(&problem)) return {&pool->epilogue};
-  return {&std::get<DepthwiseProblem>(problem).epilogue};
+  if (auto* const depthwise = std::get_if<DepthwiseProblem>(&problem)) return {&depthwise->epilogue};
+  return {};
 }
 
 Expression& last_expression(Problem& problem) { return *expressions_of(problem).back(); }
@@ -123,6 +124,7 @@ struct Maker {
   Dispatch operator()(const RowsProblem& p) const { return make_rows(p, choose_rows(p, t), t); }
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
+  Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
   Dispatch operator()(const PoolProblem& p) const { return make_pool(p, choose_pool(p, t), t); }
   Dispatch operator()(const DepthwiseProblem& p) const { return make_depthwise(p, choose_depthwise(p, t), t); }
 };
@@ -162,6 +164,15 @@ Laid Lowering::laid(int v) {
   memories.push_back(std::move(m));
   lay(v, {static_cast<int>(memories.size()) - 1, 0, dense_strides(value(v).dims)});
   return laid_[static_cast<size_t>(v)];
+}
+
+void Lowering::report(Work* work) {
+  if (errors_ < 0) {
+    errors_ = make_memory(uint64_t{network_.sources} * sizeof(uint32_t));
+    memories[static_cast<size_t>(errors_)].where = Where::kErrors;
+  }
+  last_expression(work->problem).slot = work->node;
+  work->errors = errors_;
 }
 
 int Lowering::make_memory(uint64_t bytes) {
@@ -304,7 +315,7 @@ bool is_stored(DType t) {
 }
 
 std::string check_value(const Datum& v, const Target& target) {
-  if (v.dtype == DType::kNone) return kShapesChange;
+  if (v.dtype == DType::kNone) return kNotShown;
   if (!is_stored(v.dtype)) return std::string("no kernel for ") + dtype_name(v.dtype);
   if (v.rank() > kMostAxes) return "more than 8 dimensions";
   const int64_t count = v.count();
@@ -375,6 +386,7 @@ std::string Lowering::lower() {
     case VIREO_OP_INT_GEMM:
       return lower_product(*this);
     case VIREO_OP_CONV:
+    case VIREO_OP_CONV_TRANSPOSE:
     case VIREO_OP_INT_CONV:
     case VIREO_OP_MAX_POOL:
     case VIREO_OP_AVERAGE_POOL:
@@ -383,6 +395,13 @@ std::string Lowering::lower() {
     case VIREO_OP_EYE_LIKE:
     case VIREO_OP_ONE_HOT:
       return lower_position(*this);
+    case VIREO_OP_GATHER_ELEMENTS:
+    case VIREO_OP_GATHER_ND:
+    case VIREO_OP_ROTARY_EMBEDDING:
+      return lower_indexed(*this);
+    case VIREO_OP_CUM_SUM:
+    case VIREO_OP_CUM_PROD:
+      return lower_scan(*this);
     case VIREO_OP_ATTENTION:
       return lower_attention(*this);
     case VIREO_OP_INT_ADD:

@@ -12,11 +12,14 @@
 #include "delegates/gpu/templates/pool.h"
 #include "delegates/gpu/templates/product.h"
 #include "delegates/gpu/templates/rows.h"
+#include "delegates/gpu/templates/scan.h"
 
 namespace vireo::gpu {
 
 // What real numbers are computed in, and sums of codes.
 constexpr DType kReal = DType::kF32, kSum = DType::kI32;
+constexpr DType kPlaceType = DType::kI32;  // of coordinates
+inline size_t axis_of(int64_t axis, int rank) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); }
 inline bool is_real(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; }
 inline bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
 inline bool is_code(DType t) { return is_byte(t) || t == DType::kI16 || t == DType::kU16; }
@@ -36,12 +39,12 @@ struct Laid {
   Extents strides;  // one a dimension of the value
 };
 
-constexpr const char* kShapesChange = "its shapes change from run to run (vireo convert --shape fixes them)";
+constexpr const char* kNotShown = "the host does not show one of its values";
 
 Extents dense_strides(const Extents& dims);
 
-using Problem =
-    std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem, DepthwiseProblem>;
+using Problem = std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem,
+                             DepthwiseProblem, ScanProblem>;
 
 // One launch in the making.
 struct Work {
@@ -49,6 +52,7 @@ struct Work {
   std::vector<int> operands;  // memories of the template's own: x, w
   std::vector<int> reads;     // ... of the expressions' inputs, in order, without those that are given
   std::vector<int> writes;    // ... of the outputs
+  int errors = -1;            // the memory of words of errors, if an expression reports any
   uint32_t node = 0;          // of the part
 };
 
@@ -56,7 +60,7 @@ struct Work {
 const char* template_of(const Problem& problem);
 // The expression whose outputs are the work's.
 Expression& last_expression(Problem& problem);
-// All expressions, in the order of their bindings.
+// All expressions, in the order of their bindings; a scan has none.
 std::vector<Expression*> expressions_of(Problem& problem);
 Dispatch dispatch_of(const Problem& problem, const Target& target);
 
@@ -90,6 +94,8 @@ class Lowering {
   bool zero_point(size_t i, int32_t* to) const;
 
   Laid laid(int v);
+  // The last expression of `work` reports errors of the node in hand.
+  void report(Work* work);
   // Dense memory for a value that a node makes.
   Laid make(int v);
   // Elements of a new run of memory between the part's own nodes.
@@ -111,6 +117,7 @@ class Lowering {
   std::vector<Laid> laid_;
   std::vector<int> output_memory_;  // of a value: its memory as an output of the part; -1: it is none
   std::vector<int> outputs_;        // of the part
+  int errors_ = -1;
 };
 
 // Why an operator of a family runs on no kernel, or "" and its work in `l`.
@@ -121,6 +128,8 @@ std::string lower_product(Lowering& l);
 std::string lower_window(Lowering& l);
 std::string lower_integer(Lowering& l);
 std::string lower_position(Lowering& l);
+std::string lower_indexed(Lowering& l);
+std::string lower_scan(Lowering& l);
 std::string lower_attention(Lowering& l);
 
 // How an integer operator ends: clamp(rne(v) + zero), as a code of `dtype`.

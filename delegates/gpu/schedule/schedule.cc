@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint32_t kSpirvMagic = 0x07230203;
 constexpr size_t kSpirvHeader = 5;  // words
+constexpr uint32_t kMostErrors = 1 << 20;
 
 // Each instruction begins with how many words it has; together they fill the module.
 bool is_module(const std::vector<uint32_t>& words) {
@@ -49,6 +50,8 @@ uint64_t room_of(const Binding& b, const Schedule& s) {
       return b.index < s.weights.size() ? s.weights[b.index].bytes : 0;
     case Where::kInner:
       return b.index == 0 ? s.inner_bytes : 0;
+    case Where::kErrors:
+      return b.index == 0 ? uint64_t{s.errors} * sizeof(uint32_t) : 0;
   }
   return 0;
 }
@@ -78,6 +81,7 @@ const char* check(const Launch& step, const Schedule& s, const Target& t) {
 
 const char* check(const Schedule& s, const Target& t) {
   if (s.target != text_of(t)) return "compiled for another device";
+  if (s.errors > kMostErrors) return "more words of errors than a part has nodes";
   if (s.inner_bytes % kPlaceAlignment != 0) return "a block of memory that does not end where places do";
   for (const Kernel& k : s.kernels) {
     if (const char* why = check(k, t); why[0] != 0) return why;
@@ -170,7 +174,7 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   const auto kernel_list = b.CreateVector(kernels);
   const auto step_list = b.CreateVector(steps);
   b.Finish(fb::CreateSchedule(b, kScheduleVersion, target, inputs, outputs, schedule.inner_bytes, weight_list,
-                              kernel_list, step_list),
+                              kernel_list, step_list, schedule.errors, schedule.open),
            fb::ScheduleIdentifier());
   return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
 }
@@ -193,6 +197,8 @@ const char* read_schedule(const void* data, size_t bytes, const Target& target, 
   unpack(s.weights(), &out->weights);
   unpack(s.kernels(), &out->kernels);
   unpack(s.steps(), &out->steps);
+  out->errors = s.errors();
+  out->open = s.open();
   const char* why = check(*out, target);
   if (why[0] != 0) *out = {};
   return why;

@@ -5,8 +5,8 @@
 // before), and commands of the driver's own (a recording is of one process). Kernels with their launches serve every
 // API that takes code, and a reader that knows nothing of operators.
 //
-// Numbers in it are final. Extents that only a run knows will be a second list beside a step's: expressions of which
-// its words and workgroups are the values.
+// Numbers in it are final. Where extents change from run to run the schedule is for the bounds, and each new set of
+// extents is lowered again when it is met (DESIGN.md).
 #ifndef VIREO_DELEGATES_GPU_SCHEDULE_SCHEDULE_H_
 #define VIREO_DELEGATES_GPU_SCHEDULE_SCHEDULE_H_
 
@@ -22,7 +22,7 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kScheduleVersion = 1;   // of what the bytes mean: also where a template's code changes
+constexpr uint32_t kScheduleVersion = 2;   // of what the bytes mean: also where a template's code changes
 constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
@@ -40,7 +40,7 @@ struct Kernel {
   friend bool operator==(const Kernel& a, const Kernel& b) { return a.fields() == b.fields(); }
 };
 
-enum class Where : uint8_t { kInput, kOutput, kWeights, kInner };
+enum class Where : uint8_t { kInput, kOutput, kWeights, kInner, kErrors };
 
 // Memory that a kernel sees. `bytes` end with the last element: where elements are smaller than a word, a driver binds
 // the whole words that they lie in.
@@ -83,8 +83,10 @@ struct Schedule {
   std::vector<Weight> weights;
   std::vector<Kernel> kernels;
   std::vector<Launch> steps;
+  uint32_t errors = 0;  // words, one a node of the part, in memory that the host sees; 0: no kernel reports any
+  bool open = false;    // extents change from run to run: sizes and steps are for the bounds
 
-  auto fields() const { return std::tie(target, inputs, outputs, inner_bytes, weights, kernels, steps); }
+  auto fields() const { return std::tie(target, inputs, outputs, inner_bytes, weights, kernels, steps, errors, open); }
   friend bool operator==(const Schedule& a, const Schedule& b) { return a.fields() == b.fields(); }
 };
 

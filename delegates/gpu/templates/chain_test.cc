@@ -225,5 +225,101 @@ TEST(Chain, ShapesShareAProgram) {
   for (size_t i = 0; i < a.body.size(); ++i) EXPECT_EQ(a.body[i].bits, b.body[i].bits) << i;
 }
 
+// Elements at computed places: y[i, j] = x[k[i], j] for indices of both widths, some of which are outside; and a view
+// that gathers, which reports them likewise.
+void add_indexed(Trials& trials, DType index, bool by_view, bool wrong, const Target& target) {
+  constexpr int64_t kRows = 5, kColumns = 3, kPicked = 6;
+  const std::vector<int64_t> picked = {4, -5, 0, -1, wrong ? 5 : 2, 1};
+  std::vector<float> x = random_floats(kRows * kColumns, 3);
+  std::vector<int32_t> narrow(picked.begin(), picked.end());
+  ChainProblem p;
+  p.shape = {kPicked, kColumns};
+  Expression& e = p.expression;
+  Input which, from;
+  which.dtype = index;
+  which.view.strides = {1, 0};
+  from.view.strides = by_view ? Extents{kColumns, 1} : Extents{0, 0};
+  from.indexed = !by_view;
+  if (by_view) {
+    from.view.gather_axis = 0;
+    from.view.gather_input = 0;
+    from.view.gather_extent = kRows;
+    from.view.gather_reports = true;
+  }
+  e.inputs = {which, from};
+  e.slot = 2;
+  const auto step = [&e](Function f, DType type, int a, int b, int64_t bits) {
+    Step s;
+    s.function = f;
+    s.type = type;
+    s.a = a;
+    s.b = b;
+    s.bits = static_cast<uint64_t>(bits);
+    e.steps.push_back(s);
+    return static_cast<int>(e.inputs.size() + e.steps.size()) - 1;
+  };
+  int y = 1;
+  if (!by_view) {
+    const int row = step(Function::kIndex, DType::kI32, 0, -1, kRows);
+    const int column = step(Function::kPlace, DType::kI32, -1, -1, 1);
+    const int width = step(Function::kNumber, DType::kI32, -1, -1, kColumns);
+    const int first = step(Function::kMul, DType::kI32, row, width, 0);
+    y = step(Function::kElement, DType::kF32, 1, step(Function::kAdd, DType::kI32, first, column, 0), 0);
+  }
+  Output out;
+  out.value = y;
+  out.view = dense(p.shape);
+  e.outputs = {out};
+  const std::string name = std::string(by_view ? "view " : "element ") + dtype_name(index) + (wrong ? " wrong" : "");
+  trials.add(name, make_chain(p, choose_chain(p, target), target), target,
+             {index == DType::kI64 ? bytes_of(picked) : bytes_of(narrow), bytes_of(x),
+              Bytes(kPicked * kColumns * 4, 0x55), Bytes(16, 0)},
+             [=](const std::vector<Bytes>& result) {
+               const std::vector<float> got = as<float>(result[2]);
+               for (size_t i = 0; i < picked.size(); ++i) {
+                 if (wrong && i == 4) continue;  // of no meaning
+                 const int64_t row = picked[i] < 0 ? picked[i] + kRows : picked[i];
+                 for (int64_t j = 0; j < kColumns; ++j)
+                   ASSERT_EQ(got[i * kColumns + static_cast<size_t>(j)], x[static_cast<size_t>(row * kColumns + j)]);
+               }
+               EXPECT_EQ(as<uint32_t>(result[3]), (std::vector<uint32_t>{0, 0, wrong ? 1u : 0u, 0}));
+             });
+}
+
+TEST(Chain, IndicesOfARun) {
+  Trials trials;
+  for (const DType index : {DType::kI32, DType::kI64}) {
+    for (const bool by_view : {false, true}) {
+      for (const bool wrong : {false, true}) {
+        add_indexed(trials, index, by_view, wrong, rich_target());
+        if (index == DType::kI32 || by_view) add_indexed(trials, index, by_view, wrong, plain_target());
+      }
+    }
+  }
+}
+
+// An index whose low word alone would be one.
+TEST(Chain, AnIndexOfSixtyFourBitsIsReadWhole) {
+  Trials trials;
+  ChainProblem p;
+  p.shape = {2};
+  Input which, from;
+  which.dtype = DType::kI64;
+  which.view.strides = {1};
+  from.view.strides = {1};
+  from.view.gather_axis = from.view.gather_input = 0;
+  from.view.gather_extent = 4;
+  from.view.gather_reports = true;
+  p.expression.inputs = {which, from};
+  Output out;
+  out.value = 1;
+  out.view = dense(p.shape);
+  p.expression.outputs = {out};
+  const std::vector<int64_t> picked = {1, (int64_t{1} << 32) + 1};
+  trials.add("wide", make_chain(p, choose_chain(p, plain_target()), plain_target()), plain_target(),
+             {bytes_of(picked), bytes_of(random_floats(4, 1)), Bytes(8, 0x55), Bytes(4, 0)},
+             [=](const std::vector<Bytes>& result) { EXPECT_EQ(as<uint32_t>(result[3])[0], 1u); });
+}
+
 }  // namespace
 }  // namespace vireo::gpu::chain_test

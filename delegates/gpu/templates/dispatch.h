@@ -2,7 +2,8 @@
 // program where the numbers fit into the push constants.
 //
 // Bindings come in this order: the template's own operands, then the buffers of its expressions' inputs (expression by
-// expression, in order, without those that are given), then the outputs. Each is bound from its buffer's first element.
+// expression, in order, without those that are given), then the outputs, then the words of errors if an expression
+// reports any. Each is bound from its buffer's first element.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_DISPATCH_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_DISPATCH_H_
 

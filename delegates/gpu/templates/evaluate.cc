@@ -31,6 +31,46 @@ DType Expression::type_of(int value) const {
   return at < inputs.size() ? inputs[at].dtype : steps[at - inputs.size()].type;
 }
 
+bool Expression::reports() const {
+  for (const Input& in : inputs) {
+    if (in.view.gather_reports) return true;
+  }
+  for (const Step& step : steps) {
+    if (step.function == Function::kIndex) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// Of the functions that are the evaluator's own: all but kPlace read a value.
+bool is_of_places(Function f) { return f == Function::kIndex || f == Function::kElement || f == Function::kNumber; }
+
+std::string refuse_places(const Expression& e, const Step& step) {
+  const auto type = [&e](int value) { return value < 0 ? DType::kNone : e.type_of(value); };
+  switch (step.function) {
+    case Function::kNumber:
+      return step.type == DType::kI32 ? "" : "a number that is not an int32";
+    case Function::kIndex:
+      if (type(step.a) != DType::kI32 && type(step.a) != DType::kI64) return "an index that is no integer";
+      return step.type == DType::kI32 ? "" : "an index that is not an int32";
+    default:
+      if (step.a < 0 || step.a >= static_cast<int>(e.inputs.size()) || !e.inputs[static_cast<size_t>(step.a)].indexed)
+        return "an element of no indexed input";
+      if (type(step.b) != DType::kI32) return "an index that is not an int32";
+      return step.type == type(step.a) ? "" : "an element of another type than its input";
+  }
+}
+
+bool takes_indexed(const Expression& e, const Step& step) {
+  const auto indexed = [&e](int value) {
+    return value >= 0 && value < static_cast<int>(e.inputs.size()) && e.inputs[static_cast<size_t>(value)].indexed;
+  };
+  return (step.function != Function::kElement && indexed(step.a)) || indexed(step.b) || indexed(step.c);
+}
+
+}  // namespace
+
 std::string refuse(const Expression& e, size_t axes, const Target& target) {
   std::vector<bool> is_index(e.inputs.size(), false);
   bool computing = false;
@@ -52,6 +92,11 @@ std::string refuse(const Expression& e, size_t axes, const Target& target) {
     const int here = static_cast<int>(e.inputs.size() + i);
     if (e.steps[i].a >= here || e.steps[i].b >= here || e.steps[i].c >= here) return "a step takes a later value";
     operand_types(e, e.steps[i], types);
+    if (takes_indexed(e, e.steps[i])) return "a step takes an indexed input as a value";
+    if (is_of_places(e.steps[i].function)) {
+      if (std::string why = refuse_places(e, e.steps[i]); !why.empty()) return why;
+      continue;
+    }
     if (e.steps[i].function == Function::kPlace && (e.steps[i].bits >= axes || e.steps[i].type != DType::kI32))
       return "a place on an axis that is not there, or not an int32";
     const std::string why = refuse(e.steps[i], types, target);
@@ -68,7 +113,7 @@ std::string describe(const Expression& e) {
   std::string out;
   size_t named = 0;
   for (const Step& step : e.steps) {
-    if (step.function == Function::kConstant || named == 4) continue;
+    if (step.function == Function::kConstant || step.function == Function::kNumber || named == 4) continue;
     out += std::string("_") + name_of(step.function);
     ++named;
   }
@@ -95,6 +140,10 @@ Evaluator::Evaluator(Builder& builder, const Target& target, Numbers& numbers, c
     inputs_.push_back(in.given ? Address() : address(numbers, in.view));
     bindings_.push_back(in.given ? 0 : (*next_binding)++);
   }
+  for (const Step& step : e_.steps) {
+    const bool has_one = step.function == Function::kNumber || step.function == Function::kIndex;
+    numbers_.push_back(has_one ? numbers(static_cast<int32_t>(step.bits)) : Value());
+  }
 }
 
 void Evaluator::bind_outputs(Numbers& numbers, uint32_t* next_binding) {
@@ -102,6 +151,9 @@ void Evaluator::bind_outputs(Numbers& numbers, uint32_t* next_binding) {
     outputs_.push_back(address(numbers, out.view));
     output_bindings_.push_back((*next_binding)++);
   }
+  if (!e_.reports()) return;
+  slot_ = numbers(e_.slot);
+  errors_ = (*next_binding)++;
 }
 
 Evaluator::Address Evaluator::address(Numbers& numbers, const View& view) const {
@@ -126,8 +178,9 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
   if (in.view.gather_axis >= 0) {
     const Value picked = b_.bitcast(known[static_cast<size_t>(in.view.gather_input)], Type::kU32);
     const Value wrapped = b_.select(b_.bitcast(picked, Type::kI32) < 0, picked + a.gather_extent, picked);
-    const Value last = a.gather_extent - 1;
-    place[static_cast<size_t>(in.view.gather_axis)] = b_.select(last < wrapped, last, wrapped);
+    const Value inside = wrapped < a.gather_extent;
+    if (in.view.gather_reports) report(!inside);
+    place[static_cast<size_t>(in.view.gather_axis)] = b_.select(inside, wrapped, a.gather_extent - 1);
   }
   Value inside = b_.boolean(true);
   for (size_t i = 0; i < a.begin.size(); ++i) {
@@ -135,11 +188,14 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
     inside = inside & (place[i] < a.extent[i]);
   }
   const Value at = a.begin.empty() ? index(a, place) : b_.select(inside, index(a, place), b_.u32(0));
-  // An index of 64 bits: its low word is it, where it is one at all.
+  // An index of 64 bits: its low word is it, where it is one at all; else the lowest, which no axis has.
   for (const Input& other : e_.inputs) {
     if (other.view.gather_axis < 0 || static_cast<size_t>(other.view.gather_input) != input || in.dtype != DType::kI64)
       continue;
-    return elements_.load({DType::kI32, bindings_[input]}, at * 2);
+    const Value low = elements_.load({DType::kI32, bindings_[input]}, at * 2);
+    if (!other.view.gather_reports) return low;
+    const Value high = elements_.load({DType::kI32, bindings_[input]}, at * 2 + 1);
+    return b_.select(high == (low >> 31), low, b_.i32(INT32_MIN));
   }
   const Value element = elements_.load({in.dtype, bindings_[input]}, at);
   if (a.begin.empty()) return element;
@@ -154,25 +210,61 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
   return b_.select(inside, element, other);
 }
 
+void Evaluator::report(Value wrong) {
+  b_.when(wrong, [&] { b_.store(b_.buffer(errors_, Element::kWord, true), slot_, b_.u32(1)); });
+}
+
+// An index that counts from the end where it is below 0, held within an axis; outside of it, an error is set.
+Value Evaluator::held(Value index, Value extent) {
+  Value inside = b_.boolean(true), low = index;
+  if (is_wide(index.type)) {
+    const Value wide = b_.convert(b_.bitcast(extent, Type::kI32), Type::kI64);
+    const Value wrapped = b_.select(index < 0, index + wide, index);
+    inside = (wrapped >= 0) & (wrapped < wide);
+    low = b_.convert(wrapped, Type::kU32);
+  } else {
+    low = b_.bitcast(index, Type::kU32);
+    low = b_.select(index < 0, low + extent, low);
+    inside = low < extent;
+  }
+  report(!inside);
+  return b_.bitcast(b_.select(inside, low, b_.u32(0)), Type::kI32);
+}
+
+Value Evaluator::step_value(size_t k, const std::vector<Value>& place, const std::vector<Value>& known) {
+  const Step& step = e_.steps[k];
+  const auto value = [&known](int v) { return v < 0 ? Value() : known[static_cast<size_t>(v)]; };
+  switch (step.function) {
+    case Function::kPlace:
+      return b_.bitcast(place[step.bits], Type::kI32);
+    case Function::kNumber:
+      return b_.bitcast(numbers_[k], Type::kI32);
+    case Function::kIndex:
+      return held(value(step.a), numbers_[k]);
+    case Function::kElement: {
+      const auto input = static_cast<size_t>(step.a);
+      return elements_.load({step.type, bindings_[input]},
+                            inputs_[input].offset + b_.bitcast(value(step.b), Type::kU32));
+    }
+    default: {
+      DType types[3];
+      operand_types(e_, step, types);
+      const Value taken[3] = {value(step.a), value(step.b), value(step.c)};
+      return apply(step, types, taken, b_, target_);
+    }
+  }
+}
+
 std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vector<Value>& given) {
   std::vector<Value> values;
   for (size_t i = 0; i < e_.inputs.size(); ++i) {
-    values.push_back(e_.inputs[i].given ? given[i] : read(i, place, values));
-  }
-  for (const Step& step : e_.steps) {
-    if (step.function == Function::kPlace) {
-      values.push_back(b_.bitcast(place[step.bits], Type::kI32));
-      continue;
+    if (e_.inputs[i].indexed) {
+      values.emplace_back();
+    } else {
+      values.push_back(e_.inputs[i].given ? given[i] : read(i, place, values));
     }
-    DType types[3];
-    operand_types(e_, step, types);
-    const int operands[3] = {step.a, step.b, step.c};
-    Value taken[3];
-    for (int i = 0; i < 3; ++i) {
-      if (operands[i] >= 0) taken[i] = values[static_cast<size_t>(operands[i])];
-    }
-    values.push_back(apply(step, types, taken, b_, target_));
   }
+  for (size_t k = 0; k < e_.steps.size(); ++k) values.push_back(step_value(k, place, values));
   return values;
 }
 

@@ -27,7 +27,7 @@ class Evaluator {
   // numbers are fetched here, so it is to be made where the program begins.
   Evaluator(Builder& builder, const Target& target, Numbers& numbers, const Expression& expression,
             uint32_t* next_binding);
-  // Bindings of the outputs, and their views' numbers.
+  // Bindings of the outputs, and their views' numbers; of the words of errors, where there are any.
   void bind_outputs(Numbers& numbers, uint32_t* next_binding);
 
   // Values of all inputs and steps at a place, one coordinate an axis of the space. `given`: of the inputs that are.
@@ -50,13 +50,19 @@ class Evaluator {
   Address address(Numbers& numbers, const View& view) const;
   Value index(const Address& a, const std::vector<Value>& place) const;
   Value read(size_t input, std::vector<Value> place, const std::vector<Value>& known);
+  void report(Value wrong);
+  Value held(Value index, Value extent);
+  Value step_value(size_t step, const std::vector<Value>& place, const std::vector<Value>& known);
 
   Builder& b_;
   const Target& target_;
   const Expression& e_;
   Elements elements_;
   std::vector<Address> inputs_, outputs_;
+  std::vector<Value> numbers_;  // one a step that has one
   std::vector<uint32_t> bindings_, output_bindings_;
+  uint32_t errors_ = 0;
+  Value slot_;
 };
 
 }  // namespace vireo::gpu

@@ -29,23 +29,31 @@ struct View {
   int otherwise = -1;
   uint64_t fill = 0;
   // Gather: the coordinate along `gather_axis` is the value of input `gather_input` there instead, an int32 or int64;
-  // negative ones count from gather_extent. Values outside [-gather_extent, gather_extent) read an element inside.
+  // negative ones count from gather_extent. Values outside [-gather_extent, gather_extent) read an element inside, and
+  // with gather_reports are an error of the run, as of kIndex.
   int gather_axis = -1;
   int gather_input = -1;
   int64_t gather_extent = 0;
+  bool gather_reports = false;
 };
 
 struct Input {
   DType dtype = DType::kF32;  // as stored
   View view;
   bool given = false;  // the template hands the value in (a product's sum): no buffer; these come first
+  // Only kElement reads it, wherever a step says; the view has an offset and strides of 0.
+  bool indexed = false;
 };
 
 // The functions of sdk/ops by the same names and with the same results. The operands' type is that of operand a.
 enum class Function : uint8_t {
   kConstant,  // bits
   kPlace,     // the coordinate on axis `bits` of the space, an int32
-  kCast,      // to the step's type; also Identity
+  kNumber,    // `bits`, an int32 that belongs to the problem: problems that differ in it share a program
+  kIndex,  // a, an int32 or int64, counted from the end if it is below 0, held within `bits` places, as an int32. What
+           // is outside of [-bits, bits) is an error of the run: the word of Expression::slot is set
+  kElement,  // element b, an int32, of indexed input a
+  kCast,     // to the step's type; also Identity
   kBitcast,
   kAbs,
   kNeg,
@@ -128,8 +136,10 @@ struct Expression {
   std::vector<Input> inputs;
   std::vector<Step> steps;
   std::vector<Output> outputs;
+  uint32_t slot = 0;  // the word among those of errors that kIndex sets
 
   DType type_of(int value) const;
+  bool reports() const;  // it may find an error of the run: a binding of words follows those of the outputs
 };
 
 }  // namespace vireo::gpu

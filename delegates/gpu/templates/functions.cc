@@ -24,6 +24,9 @@ struct Row {
 constexpr Row kFunctions[] = {
     {Function::kConstant, "constant", 0, kAny},
     {Function::kPlace, "place", 0, kAny},
+    {Function::kNumber, "number", 0, kAny},
+    {Function::kIndex, "index", 1, kIntegers},
+    {Function::kElement, "element", 2, kAny},
     {Function::kCast, "cast", 1, kAny},
     {Function::kBitcast, "bitcast", 1, kNumbers},
     {Function::kAbs, "abs", 1, kNumbers},

@@ -193,12 +193,12 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   w.tensor = {p.w_dtype, 1};
   w.zero = p.w_zero;
   w.k_is_fastest = p.w.output != 1;
-  const Value offset = numbers(p.w.offset), outputs = numbers(p.outputs), along = numbers(p.w.output),
+  const Value offset = numbers(p.w.offset), of_group = numbers(p.w.group), along = numbers(p.w.output),
               k_step = numbers(step);
   const Value channel_step = linear ? Value() : numbers(p.w.channel);
   const std::vector<Value> tap_steps =
       linear ? std::vector<Value>() : numbers_of(numbers, {p.w.spatial.begin(), p.w.spatial.end()});
-  w.line = [&](Value column) { return ProductOperand::Line{{offset + (group * outputs + column) * along}}; };
+  w.line = [&](Value column) { return ProductOperand::Line{{offset + group * of_group + column * along}}; };
   w.read = [&](const ProductOperand::Line& line, Value depth) {
     if (linear) return ProductOperand::Element{line.parts[0] + depth * k_step, b.boolean(true)};
     WindowReader::Place tap;

@@ -33,9 +33,9 @@ struct ConvolutionProblem {
   Window window;
   DType x_dtype = DType::kF32, w_dtype = DType::kF32;
   ImageView x;  // channel g * channels + c
-  // w: element offset + (g * outputs + o) * output + c * channel + taps t0 t1 t2 by `spatial`.
+  // w: element offset + g * group + o * output + c * channel + taps t0 t1 t2 by `spatial`.
   struct Weights {
-    int64_t offset = 0, output = 0, channel = 0;
+    int64_t offset = 0, group = 0, output = 0, channel = 0;
     std::array<int64_t, 3> spatial{0, 0, 0};
   } w;
   DType sum = DType::kF32;

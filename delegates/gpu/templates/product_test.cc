@@ -158,6 +158,7 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
   const ImageView y = image(o, window.out, places);
   const int64_t w_step = layout.weights_last ? channels : 1;
   p.w.output = channels * taps;
+  p.w.group = outputs * p.w.output;
   p.w.channel = layout.weights_last ? 1 : taps;
   p.w.spatial = {window.kernel[1] * window.kernel[2] * w_step, window.kernel[2] * w_step, w_step};
   View out;
@@ -182,7 +183,11 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
                            w_at = f * p.w.output + ch * p.w.channel;
                    bool inside = true;
                    for (size_t a = 0; a < 3; ++a) {
-                     const int64_t z = where[a] * window.stride[a] + tap[a] * window.dilation[a] - window.pad[a];
+                     const int64_t reach = tap[a] * window.dilation[a];
+                     const int64_t far = where[a] + window.pad[a] - reach;
+                     inside = inside && (!window.transposed || far % window.stride[a] == 0);
+                     const int64_t z = window.transposed ? (far < 0 ? -1 : far / window.stride[a])
+                                                         : where[a] * window.stride[a] + reach - window.pad[a];
                      inside = inside && z >= 0 && z < window.in[a];
                      x_at += z * p.x.spatial[a];
                      w_at += tap[a] * p.w.spatial[a];
@@ -233,6 +238,26 @@ TEST(Product, ConvolutionsOfEveryLayout) {
   add_convolution(trials, whole, 1, 5, 6, layouts[2], plain_target());
   add_convolution(trials, whole, 2, 3, 4, layouts[0], rich_target());
   add_convolution(trials, plain, 1, 3, 40, {true, true}, rich_target());
+}
+
+TEST(Product, TransposedConvolutions) {
+  Trials trials;
+  Window twice;  // 3 x 3, the input's places two and three apart
+  twice.in = {1, 4, 3};
+  twice.kernel = {1, 3, 3};
+  twice.stride = {1, 2, 3};
+  twice.pad = {0, 1, 0};
+  twice.out = {1, 7, 9};
+  twice.transposed = true;
+  Window wide = twice;  // dilated, and more of the output than the input reaches
+  wide.dilation = {1, 2, 1};
+  wide.out = {1, 11, 10};
+  Window one = twice;  // a row of one place
+  one.out = {1, 1, 9};
+  for (const Window& w : {twice, wide, one}) {
+    add_convolution(trials, w, 1, 5, 6, {false, false}, plain_target());
+    add_convolution(trials, w, 2, 3, 4, {true, false}, rich_target());
+  }
 }
 
 TEST(Product, WhatDoesNotFitIsRefused) {

@@ -19,7 +19,8 @@ class WindowReader {
 
   WindowReader(Builder& builder, Numbers& numbers, const Window& window, const ImageView& view);
 
-  // The input's coordinates that tap 0 of an output place reads; what lies before 0 is above every extent.
+  // The input's coordinates that tap 0 of an output place reads, times the stride where the window is transposed; what
+  // lies before 0 is above every extent.
   Place origin(const Place& out) const;
   // Coordinates of tap `t`, and whether they lie inside.
   Place at(const Place& origin, const Place& tap) const;
@@ -39,6 +40,7 @@ class WindowReader {
   Value offset_, image_, channel_;
   Place in_, out_, kernel_, stride_, dilation_, pad_, step_;
   std::array<bool, 3> always_inside_;
+  bool transposed_;
 };
 
 // Whether no tap of any output place lies outside, along an axis.

@@ -1,0 +1,198 @@
+#include "delegates/vulkan/recordings.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vireo::vulkan {
+namespace {
+
+constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+
+// What was written at `from` is seen by `to`; what reads or writes at `from` is done before `to` begins.
+void barrier(const DeviceFunctions& call, VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+             VkPipelineStageFlags to, VkAccessFlags used) {
+  VkMemoryBarrier b = {};
+  b.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  b.srcAccessMask = written;
+  b.dstAccessMask = used;
+  call.CmdPipelineBarrier(commands, from, to, 0, 1, &b, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+Recordings::~Recordings() {
+  if (!device_.untouchable()) {
+    const DeviceFunctions& call = device_.call();
+    if (commands_ != VK_NULL_HANDLE) call.DestroyCommandPool(device_.handle(), commands_, nullptr);
+    if (descriptors_ != VK_NULL_HANDLE) call.DestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
+  } else {
+    device_.pipelines().leave();
+  }
+}
+
+vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
+  schedule_ = std::move(schedule);
+  uint32_t failed = 0;
+  if (const VkResult result = device_.pipelines().make(schedule_.kernels, &pipelines_, &failed);
+      result != VK_SUCCESS) {
+    *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": VkResult " +
+           std::to_string(result);
+    return device_.take(result);
+  }
+  for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
+  const vireo_status status = allocate();
+  if (status != VIREO_OK) *why = "the driver has no memory for " + std::to_string(schedule_.steps.size()) + " steps";
+  return status;
+}
+
+vireo_status Recordings::allocate() {
+  const DeviceFunctions& call = device_.call();
+  const auto steps = static_cast<uint32_t>(schedule_.steps.size());
+  uint32_t bindings = 0;
+  std::vector<VkDescriptorSetLayout> layouts;
+  for (const gpu::Launch& step : schedule_.steps) {
+    bindings += static_cast<uint32_t>(step.bindings.size());
+    layouts.push_back(pipelines_[step.kernel]->layout.set);
+  }
+  VkCommandPoolCreateInfo commands = {};
+  commands.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  commands.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  commands.queueFamilyIndex = device_.card().queue_family;
+  if (const VkResult result = call.CreateCommandPool(device_.handle(), &commands, nullptr, &commands_);
+      result != VK_SUCCESS) {
+    commands_ = VK_NULL_HANDLE;
+    return device_.take(result);
+  }
+  VkCommandBufferAllocateInfo buffers = {};
+  buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  buffers.commandPool = commands_;
+  buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  buffers.commandBufferCount = kKept;
+  VkCommandBuffer made[kKept] = {};
+  if (const VkResult result = call.AllocateCommandBuffers(device_.handle(), &buffers, made); result != VK_SUCCESS)
+    return device_.take(result);
+  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, bindings) * kKept};
+  VkDescriptorPoolCreateInfo pool = {};
+  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+  pool.maxSets = std::max(1u, steps) * kKept;
+  pool.poolSizeCount = 1;
+  pool.pPoolSizes = &size;
+  if (const VkResult result = call.CreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_);
+      result != VK_SUCCESS) {
+    descriptors_ = VK_NULL_HANDLE;
+    return device_.take(result);
+  }
+  for (uint32_t r = 0; r < kKept; ++r) {
+    Recording& recording = kept_[r];
+    recording.commands = made[r];
+    recording.sets.resize(steps);
+    recording.places.resize(schedule_.inputs.size() + schedule_.outputs.size());
+    recording.ids.resize(recording.places.size());
+    VkDescriptorSetAllocateInfo sets = {};
+    sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    sets.descriptorPool = descriptors_;
+    sets.descriptorSetCount = steps;
+    sets.pSetLayouts = layouts.data();
+    if (steps == 0) continue;
+    if (const VkResult result = call.AllocateDescriptorSets(device_.handle(), &sets, recording.sets.data());
+        result != VK_SUCCESS)
+      return device_.take(result);
+  }
+  return VIREO_OK;
+}
+
+vireo_status Recordings::at(const Place* places, const OwnPlaces& own, VkCommandBuffer* out) {
+  const size_t count = schedule_.inputs.size() + schedule_.outputs.size();
+  const auto has_them = [&](const Recording& r) {
+    for (size_t i = 0; i < count; ++i) {
+      if (r.ids[i] != places[i].buffer->id || r.places[i].offset != places[i].offset) return false;
+    }
+    return r.used != 0;
+  };
+  Recording* found = std::find_if(kept_, kept_ + kKept, has_them);
+  if (found == kept_ + kKept) {
+    found = std::min_element(kept_, kept_ + kKept,
+                             [](const Recording& a, const Recording& b) { return a.used < b.used; });
+    found->used = 0;
+    for (size_t i = 0; i < count; ++i) {
+      found->places[i] = places[i];
+      found->ids[i] = places[i].buffer->id;
+    }
+    if (const vireo_status status = record(own, found); status != VIREO_OK) return status;
+  }
+  found->used = ++asked_;
+  *out = found->commands;
+  return VIREO_OK;
+}
+
+Place Recordings::place_of(const Recording& recording, const OwnPlaces& own, const gpu::Binding& b) const {
+  switch (b.where) {
+    case gpu::Where::kWeights:
+      return {own.weights[b.index].buffer, own.weights[b.index].offset + b.offset};
+    case gpu::Where::kInner:
+      return {own.inner.buffer, own.inner.offset + b.offset};
+    case gpu::Where::kErrors:
+      return {own.errors.buffer, own.errors.offset + b.offset};
+    default: {
+      const Place& at = recording.places[b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index];
+      return {at.buffer, at.offset + b.offset};
+    }
+  }
+}
+
+void Recordings::write_set(const Recording& recording, const OwnPlaces& own, uint32_t step) {
+  constexpr uint32_t kMost = 32;  // bits of gpu::Kernel::writes
+  std::array<VkDescriptorBufferInfo, kMost> ranges;
+  std::array<VkWriteDescriptorSet, kMost> writes;
+  const std::vector<gpu::Binding>& bindings = schedule_.steps[step].bindings;
+  const auto count = static_cast<uint32_t>(std::min<size_t>(bindings.size(), kMost));
+  for (uint32_t i = 0; i < count; ++i) {
+    const Place at = place_of(recording, own, bindings[i]);
+    VkDescriptorBufferInfo& range = ranges[i];
+    range.buffer = at.buffer->block.buffer;
+    range.offset = at.offset;
+    range.range = words_up(bindings[i].bytes);
+    writes[i] = {};
+    writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    writes[i].dstSet = recording.sets[step];
+    writes[i].dstBinding = i;
+    writes[i].descriptorCount = 1;
+    writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[i].pBufferInfo = &range;
+  }
+  device_.call().UpdateDescriptorSets(device_.handle(), count, writes.data(), 0, nullptr);
+}
+
+vireo_status Recordings::record(const OwnPlaces& own, Recording* recording) {
+  const DeviceFunctions& call = device_.call();
+  const VkCommandBuffer commands = recording->commands;
+  VkCommandBufferBeginInfo begin = {};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  if (const VkResult result = call.BeginCommandBuffer(commands, &begin); result != VK_SUCCESS)
+    return device_.take(result);
+  constexpr VkAccessFlags kBoth = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  // Behind copies and other parts that the queue has before.
+  barrier(call, commands, kCompute | VK_PIPELINE_STAGE_TRANSFER_BIT,
+          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kCompute, kBoth);
+  const Pipelines::Pipeline* last = nullptr;
+  for (uint32_t s = 0; s < schedule_.steps.size(); ++s) {
+    const gpu::Launch& step = schedule_.steps[s];
+    const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
+    write_set(*recording, own, s);
+    if (step.barrier) barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
+    if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    last = &pipeline;
+    call.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline, 0, 1,
+                               &recording->sets[s], 0, nullptr);
+    if (!step.push.empty()) {
+      call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());
+    }
+    call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
+  }
+  barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  return device_.take(call.EndCommandBuffer(commands));
+}
+
+}  // namespace vireo::vulkan

@@ -1,0 +1,68 @@
+#include "delegates/vulkan/source.h"
+
+#include <set>
+
+#include "delegates/gpu/lower/lower.h"
+#include "sdk/graph/graph_reader.h"
+
+namespace vireo::vulkan {
+namespace {
+
+class PartSource final : public Source {
+ public:
+  PartSource(const gpu::Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part)
+      : target_(target),
+        host_(host),
+        nodes_(part.nodes, part.nodes + part.node_count),
+        inputs_(part.inputs, part.inputs + part.input_count),
+        outputs_(part.outputs, part.outputs + part.output_count) {
+    const GraphReader reader(host_, graph);
+    std::set<int32_t> open;
+    for (const uint32_t n : nodes_) {
+      const vireo_graph_node node = reader.node(n);
+      for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
+        const int32_t v = i < node.input_count ? node.inputs[i] : node.outputs[i - node.input_count];
+        vireo_graph_value value;
+        if (reader.read_value(v, &value) && value.is_static == 0) open.insert(v);
+      }
+    }
+    open_.assign(open.begin(), open.end());
+  }
+
+  std::vector<int64_t> extents(const vireo_graph* graph) const override {
+    std::vector<int64_t> all;
+    const GraphReader reader(host_, graph);
+    for (const int32_t v : open_) {
+      const vireo_graph_value value = reader.value(v);
+      all.insert(all.end(), value.max_dims, value.max_dims + value.rank);
+    }
+    return all;
+  }
+
+  std::string lower(const vireo_graph* graph, gpu::Schedule* out) const override {
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = nodes_.data();
+    part.node_count = static_cast<uint32_t>(nodes_.size());
+    part.inputs = inputs_.data();
+    part.input_count = static_cast<uint32_t>(inputs_.size());
+    part.outputs = outputs_.data();
+    part.output_count = static_cast<uint32_t>(outputs_.size());
+    return gpu::lower_run(target_, host_, graph, part, out).why;
+  }
+
+ private:
+  const gpu::Target& target_;
+  const vireo_host host_;
+  const std::vector<uint32_t> nodes_;
+  const std::vector<int32_t> inputs_, outputs_;
+  std::vector<int32_t> open_;  // values with extents that change
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_source(const gpu::Target& target, const vireo_host& host, const vireo_graph* graph,
+                                    const vireo_part& part) {
+  return std::make_unique<PartSource>(target, host, graph, part);
+}
+
+}  // namespace vireo::vulkan
