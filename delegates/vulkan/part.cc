@@ -95,22 +95,22 @@ vireo_status Part::submit(const vireo_graph* graph, std::string* why) {
 }
 
 // The first error that kernels set, which is then forgotten.
-bool Part::take_error(const char** node) {
+bool Part::take_error(Found* out) {
   auto* const words = reinterpret_cast<uint32_t*>(errors_.block.mapped);
   const uint32_t count = schedule().errors;
   const uint32_t* const first = std::find_if(words, words + count, [](uint32_t word) { return word != 0; });
   if (first == words + count) return false;
   const auto at = static_cast<size_t>(first - words);
-  *node = at < names_.size() ? names_[at] : nullptr;
+  *out = {static_cast<gpu::RunError>(*first), at < names_.size() ? names_[at] : nullptr};
   std::fill(words, words + count, 0u);
   return true;
 }
 
-vireo_status Part::wait(uint64_t timeout_ns, const char** node) {
+vireo_status Part::wait(uint64_t timeout_ns, Found* found) {
   const vireo_status status = device_->wait(ticket_.load(), timeout_ns);
   if (status != VIREO_OK) return status;
   if (cancelled_.load()) return VIREO_CANCELLED;
-  return take_error(node) ? VIREO_INVALID_ARGUMENT : VIREO_OK;
+  return take_error(found) ? VIREO_INVALID_ARGUMENT : VIREO_OK;
 }
 
 void Part::cancel() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "delegates/gpu/templates/expression.h"
 #include "delegates/vulkan/device.h"
 #include "delegates/vulkan/recordings.h"
 #include "vireo/delegate.h"
@@ -42,8 +43,13 @@ class Part {
   vireo_status bind(const Place* places);
   // Places are bound. `graph`: vireo_submit.graph. On an error *why says what failed, or is empty.
   vireo_status submit(const vireo_graph* graph, std::string* why);
-  // VIREO_INVALID_ARGUMENT: the run had an error that a kernel found; *node is the name of its node, or null.
-  vireo_status wait(uint64_t timeout_ns, const char** node);
+  // An error of the run that a kernel found, and the name of its node, or null.
+  struct Found {
+    gpu::RunError what = gpu::RunError::kNone;
+    const char* node = nullptr;
+  };
+  // VIREO_INVALID_ARGUMENT: *found says why.
+  vireo_status wait(uint64_t timeout_ns, Found* found);
   vireo_fault* fault = nullptr;  // of the last submit, for wait
   // From any thread.
   void cancel();
@@ -61,7 +67,7 @@ class Part {
   // Whether `bytes` from there on are in a buffer of this device.
   bool holds(const Place& at, uint64_t bytes) const;
   vireo_status prepare(const vireo_graph* graph, Recordings** out, std::string* why);
-  bool take_error(const char** node);
+  bool take_error(Found* out);
 
   std::shared_ptr<Device> device_;
   Recordings bounds_;  // of fixed shapes, or at the bounds

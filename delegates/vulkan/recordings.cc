@@ -34,8 +34,7 @@ Recordings::~Recordings() {
 vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
   schedule_ = std::move(schedule);
   uint32_t failed = 0;
-  if (const VkResult result = device_.pipelines().make(schedule_.kernels, &pipelines_, &failed);
-      result != VK_SUCCESS) {
+  if (const VkResult result = device_.pipelines().make(schedule_.kernels, &pipelines_, &failed); result != VK_SUCCESS) {
     *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": VkResult " +
            std::to_string(result);
     return device_.take(result);
@@ -112,8 +111,8 @@ vireo_status Recordings::at(const Place* places, const OwnPlaces& own, VkCommand
   };
   Recording* found = std::find_if(kept_, kept_ + kKept, has_them);
   if (found == kept_ + kKept) {
-    found = std::min_element(kept_, kept_ + kKept,
-                             [](const Recording& a, const Recording& b) { return a.used < b.used; });
+    found =
+        std::min_element(kept_, kept_ + kKept, [](const Recording& a, const Recording& b) { return a.used < b.used; });
     found->used = 0;
     for (size_t i = 0; i < count; ++i) {
       found->places[i] = places[i];

@@ -1,6 +1,5 @@
 #include "delegates/vulkan/vulkan.h"
 
-#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -125,11 +124,12 @@ vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_te
 
 vireo_status wait(void* loaded, uint64_t timeout_ns) {
   auto& part = *static_cast<Part*>(loaded);
-  const char* node = nullptr;
-  const vireo_status status = part.wait(timeout_ns, &node);
+  Part::Found found;
+  const vireo_status status = part.wait(timeout_ns, &found);
   if (status != VIREO_INVALID_ARGUMENT || part.fault == nullptr) return status;
-  std::snprintf(part.fault->message, part.fault->message_bytes, "an index is outside of its axis");
-  part.fault->node = node;
+  const bool divides = found.what == gpu::RunError::kDivisor;
+  say(part.fault, divides ? "an integer is divided by 0" : "an index is outside of its axis");
+  part.fault->node = found.node;
   return status;
 }
 void cancel(void* loaded) { static_cast<Part*>(loaded)->cancel(); }

@@ -86,6 +86,9 @@ const Row* row_of(uint16_t op) {
 // What the attributes change of the row's function.
 void set_attributes(const Node& n, Step* step) {
   switch (n.op) {
+    case VIREO_OP_CAST:
+      step->p[0] = n.attrs<attrs::Cast>().saturate() ? 0.0f : 1.0f;
+      break;
     case VIREO_OP_LEAKY_RELU:
       step->p[0] = n.attrs<attrs::LeakyRelu>().alpha();
       break;
@@ -125,12 +128,12 @@ void set_attributes(const Node& n, Step* step) {
   }
 }
 
-// An integer that is divided by zero is an error of the run, which no kernel can report.
+// An integer that is divided by zero is an error of the run.
 bool may_divide_by_zero(const Lowering& l) {
   if (l.node().op != VIREO_OP_DIV && l.node().op != VIREO_OP_MOD) return false;
   if (!dtype_is_integer(l.in(0).dtype)) return false;
   const Datum& divisor = l.in(1);
-  if (divisor.constant == nullptr) return true;
+  if (divisor.constant == nullptr || dtype_bits(divisor.dtype) < 8) return true;
   const auto size = static_cast<size_t>(dtype_bits(divisor.dtype) / 8);
   for (size_t at = 0; at < divisor.bytes(); at += size) {
     uint64_t bits = 0;
@@ -181,9 +184,11 @@ std::string store(Lowering& l, ChainProblem* problem, Operands* operands, int va
   const Laid y = l.make(l.node().outputs[0]);
   operands->builder.output(value, view_of(y));
   std::vector<int> reads = std::move(operands->reads);
+  const bool reports = problem->expression.reports();
   Work& w = l.push(std::move(*problem));
   w.reads = std::move(reads);
   w.writes = {y.memory};
+  if (reports) l.report(&w);
   return "";
 }
 
@@ -232,7 +237,6 @@ std::string lower_elementwise(Lowering& l) {
   if (row == nullptr) return "no kernel of the GPU does this operator";
   if (n.output(1) >= 0) return "more than one output";
   if (n.input(0) < 0) return "an operand is left out";
-  if (may_divide_by_zero(l)) return "integers whose divisor may be 0, which only a CPU reports";
   const DType type = l.out(0).dtype;
   ChainProblem p;
   p.shape = l.out(0).dims;
@@ -251,6 +255,7 @@ std::string lower_elementwise(Lowering& l) {
     for (int i = 0; i < row->operands; ++i) {
       if (n.op != VIREO_OP_CLIP && operands[static_cast<size_t>(i)] < 0) return "an operand is left out";
     }
+    if (may_divide_by_zero(l)) second = b.function(Function::kDivisor, l.in(1).dtype, second);
     y = b.function(row->function, type, y, second, operands[2]);
     set_attributes(n, &b.last());
   }

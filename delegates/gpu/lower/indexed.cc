@@ -197,9 +197,7 @@ std::string rotary_embedding(Lowering& l) {
   p.b.output(y2, half(to, 1));
   p.push({to.memory, to.memory});
   if (rotated == size) return "";
-  const auto rest = [&](const Laid& at) {
-    return Laid{at.memory, at.offset + rotated * strides(at)[3], strides(at)};
-  };
+  const auto rest = [&](const Laid& at) { return Laid{at.memory, at.offset + rotated * strides(at)[3], strides(at)}; };
   l.copy({x.dims[0], heads, positions, size - rotated}, x.dtype, rest(from), rest(to));
   return "";
 }

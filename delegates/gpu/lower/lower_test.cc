@@ -290,7 +290,7 @@ TEST(GpuLower, SaysWhyANodeIsLeft) {
   (void)net.unary(Op::kIdentity, texts);
   EXPECT_EQ(net.why(1), "no kernel for string");
   (void)net.node(Op::kDiv, none(), {counts, counts}, {4}, DType::kI32);
-  EXPECT_NE(net.why(2).find("divisor may be 0"), std::string::npos);
+  EXPECT_EQ(net.why(2), "");
   const int32_t divisors = net.constant<int32_t>({4}, {1, 2, -3, 4});
   (void)net.node(Op::kDiv, none(), {counts, divisors}, {4}, DType::kI32);
   EXPECT_EQ(net.why(3), "");

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "delegates/gpu/templates/elements.h"
+
 #include "vireo/ops.h"
 
 namespace vireo::gpu {
@@ -308,9 +310,13 @@ bool is_stored(DType t) {
     case DType::kU64:
     case DType::kI64:
     case DType::kBool:
+    case DType::kU2:
+    case DType::kI2:
+    case DType::kU4:
+    case DType::kI4:
       return true;
     default:
-      return false;
+      return is_narrow_float(t);
   }
 }
 

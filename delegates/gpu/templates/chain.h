@@ -1,4 +1,5 @@
-// chain: elementwise functions, broadcasts, and everything that only moves elements. One lane makes four neighbours.
+// chain: elementwise functions, broadcasts, and everything that only moves elements. One lane makes four neighbours,
+// or a word of them where elements have less than 8 bits.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_CHAIN_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_CHAIN_H_
 

@@ -1,4 +1,5 @@
-// Elements of tensors as lanes see them: float32 for all floats, 32 bits for narrower integers, 64 for wide ones.
+// Elements of tensors as lanes see them: float32 for floats of 16 and 32 bits, 32 bits for narrower integers, 64 for wide
+// ones. Floats of 8 bits and less are seen as their codes: only a cast knows what they mean.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 
@@ -8,16 +9,22 @@
 
 namespace vireo::gpu {
 
-// What a lane computes in; kNone where there is no arithmetic for it. 64 bits need target.int64.
+// What a lane holds; kNone where it holds none. 64 bits need target.int64.
 Type lane_type(DType dtype, const Target& target);
+// A float whose lanes hold its code.
+bool is_narrow_float(DType dtype);
+// The number of a code; exact.
+Value narrow_to_f32(DType dtype, Value code);
+// The code of a number, to nearest even. Out of range: the largest number with `saturate`, else infinity or NaN.
+Value f32_to_narrow(DType dtype, Value number, bool saturate);
 
-// The bits of an element of 8 to 32 bits, in a kU32 of which the others are 0, and the lane's number.
+// The bits of an element of 2 to 32 bits, in a kU32 of which the others are 0, and the lane's number.
 Value decode(DType dtype, Value bits);
 Value encode(DType dtype, Value number);  // floats to nearest even; of integers the low bits
 // The number that is left after it was stored and read again.
 Value rounded(DType dtype, Value number);
 
-// False for types of 8 or 16 bits whose elements the target cannot write by themselves.
+// False for types of 16 bits and less whose elements the target cannot write by themselves.
 bool can_store(DType dtype, const Target& target);
 
 struct Tensor {
@@ -31,7 +38,7 @@ class Elements {
 
   Value load(const Tensor& t, Value index);
   void store(const Tensor& t, Value index, Value number);
-  // One word of narrow neighbours from `index` on: four of 8 bits, two of 16.
+  // One word of narrow neighbours from `index` on: two of 16 bits, four of 8, eight of 4, sixteen of 2.
   void store_word(const Tensor& t, Value index, const Value* numbers);
 
  private:

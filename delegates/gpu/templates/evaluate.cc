@@ -36,7 +36,7 @@ bool Expression::reports() const {
     if (in.view.gather_reports) return true;
   }
   for (const Step& step : steps) {
-    if (step.function == Function::kIndex) return true;
+    if (step.function == Function::kIndex || step.function == Function::kDivisor) return true;
   }
   return false;
 }
@@ -44,13 +44,17 @@ bool Expression::reports() const {
 namespace {
 
 // Of the functions that are the evaluator's own: all but kPlace read a value.
-bool is_of_places(Function f) { return f == Function::kIndex || f == Function::kElement || f == Function::kNumber; }
+bool is_of_places(Function f) {
+  return f == Function::kIndex || f == Function::kElement || f == Function::kNumber || f == Function::kDivisor;
+}
 
 std::string refuse_places(const Expression& e, const Step& step) {
   const auto type = [&e](int value) { return value < 0 ? DType::kNone : e.type_of(value); };
   switch (step.function) {
     case Function::kNumber:
       return step.type == DType::kI32 ? "" : "a number that is not an int32";
+    case Function::kDivisor:
+      return dtype_is_integer(step.type) && step.type == type(step.a) ? "" : "a divisor that is no integer";
     case Function::kIndex:
       if (type(step.a) != DType::kI32 && type(step.a) != DType::kI64) return "an index that is no integer";
       return step.type == DType::kI32 ? "" : "an index that is not an int32";
@@ -179,7 +183,7 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
     const Value picked = b_.bitcast(known[static_cast<size_t>(in.view.gather_input)], Type::kU32);
     const Value wrapped = b_.select(b_.bitcast(picked, Type::kI32) < 0, picked + a.gather_extent, picked);
     const Value inside = wrapped < a.gather_extent;
-    if (in.view.gather_reports) report(!inside);
+    if (in.view.gather_reports) report(!inside, RunError::kIndex);
     place[static_cast<size_t>(in.view.gather_axis)] = b_.select(inside, wrapped, a.gather_extent - 1);
   }
   Value inside = b_.boolean(true);
@@ -210,8 +214,9 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
   return b_.select(inside, element, other);
 }
 
-void Evaluator::report(Value wrong) {
-  b_.when(wrong, [&] { b_.store(b_.buffer(errors_, Element::kWord, true), slot_, b_.u32(1)); });
+void Evaluator::report(Value wrong, RunError what) {
+  const auto word = static_cast<uint32_t>(what);
+  b_.when(wrong, [&] { b_.store(b_.buffer(errors_, Element::kWord, true), slot_, b_.u32(word)); });
 }
 
 // An index that counts from the end where it is below 0, held within an axis; outside of it, an error is set.
@@ -227,7 +232,7 @@ Value Evaluator::held(Value index, Value extent) {
     low = b_.select(index < 0, low + extent, low);
     inside = low < extent;
   }
-  report(!inside);
+  report(!inside, RunError::kIndex);
   return b_.bitcast(b_.select(inside, low, b_.u32(0)), Type::kI32);
 }
 
@@ -241,6 +246,11 @@ Value Evaluator::step_value(size_t k, const std::vector<Value>& place, const std
       return b_.bitcast(numbers_[k], Type::kI32);
     case Function::kIndex:
       return held(value(step.a), numbers_[k]);
+    case Function::kDivisor: {
+      const Value v = value(step.a), none = v == 0;
+      report(none, RunError::kDivisor);
+      return b_.select(none, b_.number(v.type, 1), v);
+    }
     case Function::kElement: {
       const auto input = static_cast<size_t>(step.a);
       return elements_.load({step.type, bindings_[input]},

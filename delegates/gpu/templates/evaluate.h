@@ -50,7 +50,7 @@ class Evaluator {
   Address address(Numbers& numbers, const View& view) const;
   Value index(const Address& a, const std::vector<Value>& place) const;
   Value read(size_t input, std::vector<Value> place, const std::vector<Value>& known);
-  void report(Value wrong);
+  void report(Value wrong, RunError what);
   Value held(Value index, Value extent);
   Value step_value(size_t step, const std::vector<Value>& place, const std::vector<Value>& known);
 

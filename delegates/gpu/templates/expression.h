@@ -15,6 +15,10 @@
 namespace vireo::gpu {
 
 constexpr int kMostAxes = 8;
+
+// What a word of errors says.
+enum class RunError : uint32_t { kNone, kIndex, kDivisor };
+
 using Extents = std::vector<int64_t>;  // at most kMostAxes
 
 // Element `offset + sum of coordinate * strides[axis]` of a buffer. strides has one entry an axis of the space; 0
@@ -50,10 +54,12 @@ enum class Function : uint8_t {
   kConstant,  // bits
   kPlace,     // the coordinate on axis `bits` of the space, an int32
   kNumber,    // `bits`, an int32 that belongs to the problem: problems that differ in it share a program
-  kIndex,  // a, an int32 or int64, counted from the end if it is below 0, held within `bits` places, as an int32. What
-           // is outside of [-bits, bits) is an error of the run: the word of Expression::slot is set
+  // a, an int32 or int64, counted from the end if it is below 0, held within `bits` places, as an int32. What is outside
+  // of [-bits, bits) is an error of the run.
+  kIndex,
   kElement,  // element b, an int32, of indexed input a
-  kCast,     // to the step's type; also Identity
+  kDivisor,  // a, an integer; 0 is an error of the run, and 1 here
+  kCast,     // to the step's type; also Identity. p[0] != 0: narrow floats do not saturate
   kBitcast,
   kAbs,
   kNeg,
@@ -136,7 +142,7 @@ struct Expression {
   std::vector<Input> inputs;
   std::vector<Step> steps;
   std::vector<Output> outputs;
-  uint32_t slot = 0;  // the word among those of errors that kIndex sets
+  uint32_t slot = 0;  // the word among those of errors that is set
 
   DType type_of(int value) const;
   bool reports() const;  // it may find an error of the run: a binding of words follows those of the outputs

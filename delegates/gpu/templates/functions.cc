@@ -11,8 +11,9 @@ enum Kinds : uint8_t {
   kFloats = 1,
   kIntegers = 2,
   kBools = 4,
+  kCodes = 8,  // of narrow floats
   kNumbers = kFloats | kIntegers,
-  kAny = kNumbers | kBools
+  kAny = kNumbers | kBools | kCodes
 };
 
 struct Row {
@@ -27,8 +28,9 @@ constexpr Row kFunctions[] = {
     {Function::kNumber, "number", 0, kAny},
     {Function::kIndex, "index", 1, kIntegers},
     {Function::kElement, "element", 2, kAny},
+    {Function::kDivisor, "divisor", 1, kIntegers},
     {Function::kCast, "cast", 1, kAny},
-    {Function::kBitcast, "bitcast", 1, kNumbers},
+    {Function::kBitcast, "bitcast", 1, kNumbers | kCodes},
     {Function::kAbs, "abs", 1, kNumbers},
     {Function::kNeg, "neg", 1, kNumbers},
     {Function::kSqrt, "sqrt", 1, kFloats},
@@ -76,7 +78,7 @@ constexpr Row kFunctions[] = {
     {Function::kModTruncated, "fmod", 2, kNumbers},
     {Function::kMin, "min", 2, kNumbers},
     {Function::kMax, "max", 2, kNumbers},
-    {Function::kEqual, "equal", 2, kAny},
+    {Function::kEqual, "equal", 2, kNumbers | kBools},
     {Function::kLess, "less", 2, kNumbers},
     {Function::kLessOrEqual, "lessorequal", 2, kNumbers},
     {Function::kShiftLeft, "shl", 2, kIntegers},
@@ -97,7 +99,10 @@ const Row* row_of(Function f) {
   return nullptr;
 }
 
-uint8_t kind_of(DType t) { return t == DType::kBool ? kBools : dtype_is_float(t) ? kFloats : kIntegers; }
+uint8_t kind_of(DType t) {
+  if (is_narrow_float(t)) return kCodes;
+  return t == DType::kBool ? kBools : dtype_is_float(t) ? kFloats : kIntegers;
+}
 
 bool makes_bool(Function f) {
   switch (f) {
@@ -247,7 +252,15 @@ Value wide_integer(const Scope& s, Value x, Type to) {
   return b.bitcast(s.select(beyond, held, inside), to);
 }
 
+// p[0] != 0: what is out of a narrow float's range becomes infinity or NaN, where it has one.
+Value cast_narrow(const Scope& s, Value x) {
+  if (is_narrow_float(s.type)) x = narrow_to_f32(s.type, x);
+  if (x.type == Type::kBool) x = s.b.convert(x, Type::kU32);
+  return f32_to_narrow(s.step.type, s.b.convert(x, Type::kF32), s.step.p[0] == 0);
+}
+
 Value cast(const Scope& s, Value x, Type to) {
+  if (is_narrow_float(s.type)) x = narrow_to_f32(s.type, x);
   if (x.type == to) return x;
   if (is_float(x.type) && to == Type::kBool) return (s.b.bitcast(x, Type::kU32) & 0x7FFFFFFF) != 0;
   if (is_float(x.type)) return is_wide(to) ? wide_integer(s, x, to) : s.b.bitcast(low_word(s, x), to);
@@ -459,6 +472,8 @@ std::string refuse(const Step& step, const DType operands[3], const Target& targ
   if (row->operands > 0 && (row->kinds & kind_of(type)) == 0)
     return "the GPU has no code for " + name + " of " + dtype_name(type);
   if (is_of_codes(step.function)) return refuse_codes(step, operands);
+  if (step.function == Function::kCast && is_narrow_float(step.type) && !dtype_is_float(type) && dtype_bits(type) > 16)
+    return "the GPU has no code for a cast of " + std::string(dtype_name(type)) + " to " + dtype_name(step.type);
   if (step.function == Function::kPow && kind_of(operands[1]) != kind_of(type)) {
     return "the GPU has no code for pow of " + std::string(dtype_name(type)) + " and " + dtype_name(operands[1]);
   }
@@ -477,6 +492,7 @@ Value apply(const Step& step, const DType operands[3], const Value values[3], Bu
     case Function::kConstant:
       return constant(b, step, target);
     case Function::kCast:
+      if (is_narrow_float(step.type)) return step.type == operands[0] ? values[0] : cast_narrow(s, values[0]);
       return rounded(step.type, cast(s, values[0], lane_type(step.type, target)));
     case Function::kBitcast:
       if (dtype_bits(step.type) == 64) return b.bitcast(values[0], lane_type(step.type, target));
