@@ -91,6 +91,7 @@ vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* 
     gpu.keep(std::move(weights));
     out->state_bytes = (sizeof(Part) + 63) / 64 * 64;
     out->device_scratch_bytes = schedule.inner_bytes;
+    out->device_state_bytes = schedule.data.size();
     return vireo_status{VIREO_OK};
   });
 }

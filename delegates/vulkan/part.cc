@@ -20,12 +20,22 @@ vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<S
   source_ = std::move(source);
   own_ = std::move(own);
   bool good = own_.weights.size() == schedule.weights.size() &&
-              (schedule.inner_bytes == 0 || holds(own_.inner, schedule.inner_bytes));
+              (schedule.inner_bytes == 0 || holds(own_.inner, schedule.inner_bytes)) &&
+              (schedule.data.empty() || holds(own_.data, schedule.data.size()));
   for (size_t i = 0; i < own_.weights.size() && good; ++i)
     good = holds(own_.weights[i], words_up(schedule.weights[i].bytes));
   if (!good) {
-    *why = "its weights or inner values have no place on this device";
+    *why = "its weights, tables or inner values have no place on this device";
     return VIREO_INVALID_MODEL;
+  }
+  if (!schedule.data.empty()) {
+    const vireo_status status =
+        device_->write(own_.data.buffer->block, own_.data.offset, schedule.data.data(), schedule.data.size());
+    if (status != VIREO_OK) {
+      *why = "its tables could not be written";
+      return status;
+    }
+    schedule.data.clear();
   }
   places_.resize(schedule.inputs.size() + schedule.outputs.size());
   if (schedule.errors != 0) {

@@ -131,6 +131,8 @@ Place Recordings::place_of(const Recording& recording, const OwnPlaces& own, con
       return {own.weights[b.index].buffer, own.weights[b.index].offset + b.offset};
     case gpu::Where::kInner:
       return {own.inner.buffer, own.inner.offset + b.offset};
+    case gpu::Where::kData:
+      return {own.data.buffer, own.data.offset + b.offset};
     case gpu::Where::kErrors:
       return {own.errors.buffer, own.errors.offset + b.offset};
     default: {

@@ -30,6 +30,7 @@ struct Place {
 struct OwnPlaces {
   std::vector<Place> weights;  // one a weight of the schedule
   Place inner;                 // no buffer where there are no inner values
+  Place data;                  // no buffer where there are no tables
   Place errors;                // no buffer where no kernel reports any
 };
 

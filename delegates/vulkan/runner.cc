@@ -29,6 +29,7 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
   for (const Bytes& value : *values) places.push_back(place(value.size()));
   for (const gpu::Weight& w : schedule.weights) own.weights.push_back(place(w.bytes));
   own.inner = place(schedule.inner_bytes);
+  own.data = place(schedule.data.size());
   std::string why;
   vireo_status status = device_->allocate(bytes, Use::kDevice, &arena.block);
   const auto write = [&](const Place& at, const void* from, uint64_t size) {

@@ -78,6 +78,7 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       for (size_t i = 0; i < schedule.weights.size(); ++i)
         own.weights.push_back(with->packed_at[i] == nullptr ? Place{} : place_at(*with->packed_at[i]));
       if (with->scratch_at != nullptr) own.inner = place_at(*with->scratch_at);
+      if (with->state_at != nullptr) own.data = place_at(*with->state_at);
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(gpu.card().target, *host, graph, *asked);
       auto* const part = new (with->state) Part(std::move(opened));

@@ -123,5 +123,41 @@ class Vulkan(unittest.TestCase):
             self.assertIn("outside", str(raised.exception))
 
 
+    # Each kind of Resize, on and off whole numbers, against the CPU.
+    def test_resize(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import TensorProto, helper
+        runtime, rng = vireo.Runtime(plugins=[PLUGIN]), np.random.default_rng(1)
+        kinds = [(mode, way) for mode in ("nearest", "linear", "cubic")
+                 for way in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize")]
+        for k, (mode, way) in enumerate(kinds):
+            crops, whole = way == "tf_crop_and_resize", k % 3 == 0
+            dtype = np.uint8 if k % 5 == 4 else np.float32
+            scales = np.array([1, 1, 0.6, 2.3] if k % 2 else [1, 1, 2, 0.5], np.float32)
+            extra = {"extrapolation_value": 0.0} if crops else {"antialias": 1} if mode != "nearest" and k % 4 == 1 else {}
+            node = helper.make_node("Resize", ["x", "roi" if crops else "", "scales"], ["y"], mode=mode, coordinate_transformation_mode=way,
+                                    exclude_outside=int(mode == "cubic" and not crops and whole), **extra)
+            constants = [onnx.numpy_helper.from_array(scales, "scales")]
+            if crops:
+                constants.append(onnx.numpy_helper.from_array(np.array([0, 0, .1, .2, 1, 1, .8, 1.2], np.float32), "roi"))
+            tensor = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+            graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", tensor, [2, 3, 10, 7])],
+                                      [helper.make_tensor_value_info("y", tensor, None)], constants)
+            path = support.WORK / f"vulkan_resize_{k}.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8), path)
+            model = vireo.Model(support.convert(path), runtime=runtime)
+            x = rng.integers(0, 255, (2, 3, 10, 7), np.uint8) if dtype == np.uint8 else rng.standard_normal((2, 3, 10, 7), np.float32)
+            with self.subTest(f"{mode}, {way}, {dtype.__name__}"):
+                got, wanted = model.session(device="vulkan").run(x)[0], model.session(device="cpu").run(x)[0]
+                self.assertEqual(got.shape, wanted.shape)
+                # Sums in float32 here, in float64 there: a tie may be the neighbouring byte.
+                self.assertLessEqual(np.abs(got.astype(np.float64) - wanted).max(), 1 if dtype == np.uint8 and mode != "nearest" else 1e-5)
+
+
 if __name__ == "__main__":
     unittest.main()

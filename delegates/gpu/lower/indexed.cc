@@ -1,5 +1,5 @@
 // Operators that read elements whose places other tensors say.
-#include "delegates/gpu/lower/work.h"
+#include "delegates/gpu/lower/indexed_chain.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
@@ -13,84 +13,12 @@ std::string refuse_indices(const Datum& v) {
   return is_index(v.dtype) ? "" : std::string("indices of ") + dtype_name(v.dtype);
 }
 
-// An integer of as many bits: what is only moved keeps them.
-DType moved_as(DType t) {
-  switch (dtype_bits(t)) {
-    case 8:
-      return DType::kU8;
-    case 16:
-      return DType::kU16;
-    case 32:
-      return DType::kU32;
-    default:
-      return DType::kU64;
-  }
-}
-
-// A chain in the making whose values' places are computed.
-class Places {
- public:
-  Places(Lowering& l, Extents shape) : b(&problem_.expression), l_(l) { problem_.shape = std::move(shape); }
-
-  int number(int64_t n) {
-    const int v = b.function(Function::kNumber, kPlaceType, -1);
-    b.last().bits = static_cast<uint32_t>(n);
-    return v;
-  }
-  // sum + v * step; `sum` may be -1, for 0.
-  int add(int sum, int v, int64_t step) {
-    if (step == 0) return sum;
-    if (step != 1) v = b.function(Function::kMul, kPlaceType, v, number(step));
-    return sum < 0 ? v : b.function(Function::kAdd, kPlaceType, sum, v);
-  }
-  int index(int v, int64_t extent) {
-    v = b.function(Function::kIndex, kPlaceType, v);
-    b.last().bits = static_cast<uint32_t>(extent);
-    return v;
-  }
-  int element(int input, int at, DType type) {
-    return b.function(Function::kElement, type, input, at < 0 ? number(0) : at);
-  }
-  // Inputs come before functions.
-  int input(int v, View view) {
-    reads_.push_back(l_.laid(v).memory);
-    return b.input(l_.value(v).dtype, std::move(view));
-  }
-  int indexed(int v, DType type) {
-    const Laid at = l_.laid(v);
-    View view;
-    view.offset = at.offset;
-    view.strides.assign(problem_.shape.size(), 0);
-    const int id = b.input(type, std::move(view));
-    problem_.expression.inputs.back().indexed = true;
-    reads_.push_back(at.memory);
-    return id;
-  }
-  void push(std::vector<int> writes) {
-    const bool reports = problem_.expression.reports();
-    Work& w = l_.push(std::move(problem_));
-    w.reads = std::move(reads_);
-    w.writes = std::move(writes);
-    if (reports) l_.report(&w);
-  }
-
- private:
-  ChainProblem problem_;
-
- public:
-  ExpressionBuilder b;
-
- private:
-  Lowering& l_;
-  std::vector<int> reads_;
-};
-
 std::string gather_elements(Lowering& l) {
   const Datum &x = l.in(0), &index = l.in(1);
   if (std::string why = refuse_indices(index); !why.empty()) return why;
   const size_t axis = axis_of(l.node().attrs<attrs::GatherElements>().axis(), x.rank());
   const Laid y = l.make(l.node().outputs[0]);
-  Places p(l, index.dims);
+  IndexedChain p(l, index.dims);
   p.input(l.node().inputs[1], view_of(l.laid(l.node().inputs[1])));
   View view = view_of(l.laid(l.node().inputs[0]));
   view.gather_axis = static_cast<int>(axis);
@@ -113,7 +41,7 @@ std::string gather_nd(Lowering& l) {
   const Laid y = l.make(l.node().outputs[0]);
   const size_t chosen = index.dims.size() - 1;  // axes of the indices without their last
   const int64_t depth = index.dims.back();
-  Places p(l, out.dims);
+  IndexedChain p(l, out.dims);
   std::vector<int> ids;
   for (int64_t k = 0; k < depth; ++k) {
     View view;
@@ -122,7 +50,7 @@ std::string gather_nd(Lowering& l) {
     for (size_t a = 0; a < chosen; ++a) view.strides[a] = at.strides[a];
     ids.push_back(p.input(l.node().inputs[1], std::move(view)));
   }
-  const int data = p.indexed(l.node().inputs[0], moved);
+  const int data = p.indexed(from, moved);
   int place = -1;
   for (size_t k = 0; k < ids.size(); ++k)
     place = p.add(place, p.index(ids[k], x.dims[batch + k]), from.strides[batch + k]);
@@ -158,7 +86,7 @@ std::string rotary_embedding(Lowering& l) {
     return view;
   };
   const bool by_position = l.has(3);
-  Places p(l, {x.dims[0], heads, positions, pairs});
+  IndexedChain p(l, {x.dims[0], heads, positions, pairs});
   if (by_position) {
     if (std::string why = refuse_indices(l.in(3)); !why.empty()) return why;
     const Laid ids = l.laid(l.node().inputs[3]);

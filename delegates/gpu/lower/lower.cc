@@ -107,6 +107,24 @@ void list_weights(const Lowering& l, const Network& network, Places* places, Sch
   }
 }
 
+// Tables one behind the other.
+void list_tables(const Lowering& l, Places* places, Schedule* out) {
+  for (size_t m = 0; m < l.memories.size(); ++m) {
+    if (l.memories[m].where != Where::kData) continue;
+    places->offsets[m] = out->data.size();
+    out->data.insert(out->data.end(), l.memories[m].content.begin(), l.memories[m].content.end());
+    out->data.resize(place_up(out->data.size()));
+  }
+}
+
+// Tables are of fixed extents.
+std::string refuse_tables(const Network& network, const Lowering& l) {
+  for (const Memory& m : l.memories) {
+    if (network.open && m.where == Where::kData) return "sizes that change from run to run";
+  }
+  return "";
+}
+
 // What steps since the last barrier touch.
 class Pending {
  public:
@@ -183,6 +201,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
   places.offsets.assign(l.memories.size(), 0);
   places.indices.assign(l.memories.size(), 0);
   list_weights(l, network, &places, out);
+  list_tables(l, &places, out);
   if (std::string why = plan_inner(l, &places); !why.empty()) return {why, nullptr};
   out->inner_bytes = places.inner_bytes;
   Kernels kernels(&out->kernels);
@@ -273,6 +292,7 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
   set_border(network, part, &l, &in, &out);
   const char* blame = nullptr;
   if (std::string why = lower_nodes(network, &l, &blame); !why.empty()) return why;
+  if (std::string why = refuse_tables(network, l); !why.empty()) return why;
   for (const Work& w : l.works) {
     if (std::string why = made(dispatch_of(w.problem, target), w, target); !why.empty()) return why;
   }
@@ -290,12 +310,13 @@ Refusal lower_graph(const Target& target, const vireo_host& host, const vireo_gr
   for (uint32_t k = 0; k < part.node_count; ++k) {
     if (const char* why = network.add(host, graph, part.nodes[k]); why[0] != 0) return {why, nullptr};
   }
-  out->open = open || network.open;
+  out->open = network.open = open || network.open;
   if (!border_fits(network, part)) return {kNotShown, nullptr};
   Lowering l(network, target);
   set_border(network, part, &l, &out->inputs, &out->outputs);
   Refusal refused;
   refused.why = lower_nodes(network, &l, &refused.node);
+  if (refused.why.empty()) refused.why = refuse_tables(network, l);
   if (!refused.why.empty()) return refused;
   fuse(&l);
   return schedule_of(target, network, l, out);

@@ -250,23 +250,29 @@ bool repeats_elements(const attrs::Resize& a) {
 }
 
 // Whole scales of all axes, as repeats of their elements.
-std::string resize(Lowering& l) {
+// Whether each element is repeated a whole number of times along each axis.
+bool repeats_whole(const Lowering& l) {
   const auto& a = l.node().attrs<attrs::Resize>();
-  if (!repeats_elements(a) || a.policy() != attrs::ResizePolicy::stretch)
-    return "Resize that does not repeat whole elements";
+  if (!repeats_elements(a) || a.policy() != attrs::ResizePolicy::stretch) return false;
   const Datum &x = l.in(0), &y = l.out(0);
   const size_t by = l.has(2) && l.in(2).count() != 0 ? 2 : 3;
-  if (!l.constant(by)) return "its scales come with the data";
+  if (!l.constant(by)) return false;
   for (size_t i = 0; i < x.dims.size(); ++i) {
-    if (y.dims[i] % x.dims[i] != 0) return "Resize by other than whole numbers";
+    if (y.dims[i] % x.dims[i] != 0) return false;
   }
   for (int64_t k = 0; by == 2 && k < l.in(2).count(); ++k) {
     float scale = 0;
     std::memcpy(&scale, l.in(2).constant + k * 4, 4);
     const auto axis =
         a.axes() == nullptr ? static_cast<size_t>(k) : axis_of(a.axes()->Get(static_cast<uint32_t>(k)), x.rank());
-    if (scale != static_cast<float>(y.dims[axis] / x.dims[axis])) return "Resize by other than whole numbers";
+    if (scale != static_cast<float>(y.dims[axis] / x.dims[axis])) return false;
   }
+  return true;
+}
+
+std::string resize(Lowering& l) {
+  if (!repeats_whole(l)) return lower_resize(l);
+  const Datum &x = l.in(0), &y = l.out(0);
   const Laid from = l.laid(l.node().inputs[0]), to = l.make(l.node().outputs[0]);
   Extents shape, from_strides, to_strides;
   for (size_t i = 0; i < x.dims.size(); ++i) {
@@ -284,7 +290,8 @@ std::string resize(Lowering& l) {
   return "";
 }
 
-// Whether an input that a run brings says what the result's shape is.
+// Whether an input that a run brings says what the result's shape is. The host works such a shape out before each run
+// where extents may change, and only there.
 bool shape_is_data(const Lowering& l) {
   switch (l.node().op) {
     case VIREO_OP_RESHAPE:
@@ -293,7 +300,7 @@ bool shape_is_data(const Lowering& l) {
     case VIREO_OP_EXPAND:
     case VIREO_OP_TILE:
     case VIREO_OP_SPLIT:
-      return l.has(1) && !l.constant(1);
+      return l.has(1) && !l.constant(1) && !l.is_open();
     default:
       return false;
   }

@@ -12,13 +12,6 @@
 namespace vireo::gpu {
 namespace {
 
-Shape shape_of(const Datum& v) {
-  Shape s;
-  s.rank = v.rank();
-  for (int i = 0; i < s.rank; ++i) s[i] = v.dims[static_cast<size_t>(i)];
-  return s;
-}
-
 // The operator's window at its extents; spatial dimensions that it does not have are in front, with extent 1.
 Window window_of(const Geometry& g) {
   Window w;

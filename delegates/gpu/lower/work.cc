@@ -24,6 +24,13 @@ uint64_t bits_of(float value) {
   return bits;
 }
 
+Shape shape_of(const Datum& v) {
+  Shape s;
+  s.rank = v.rank();
+  for (int i = 0; i < s.rank; ++i) s[i] = v.dims[static_cast<size_t>(i)];
+  return s;
+}
+
 View view_of(const Laid& at) {
   View view;
   view.offset = at.offset;
@@ -182,6 +189,13 @@ int Lowering::make_memory(uint64_t bytes) {
   m.bytes = bytes;
   memories.push_back(std::move(m));
   return static_cast<int>(memories.size()) - 1;
+}
+
+int Lowering::table(std::vector<uint8_t> content) {
+  const int memory = make_memory(content.size());
+  memories.back().where = Where::kData;
+  memories.back().content = std::move(content);
+  return memory;
 }
 
 Laid Lowering::make(int v) {

@@ -13,6 +13,7 @@
 #include "delegates/gpu/templates/product.h"
 #include "delegates/gpu/templates/rows.h"
 #include "delegates/gpu/templates/scan.h"
+#include "sdk/base/shape.h"
 
 namespace vireo::gpu {
 
@@ -29,7 +30,8 @@ struct Memory {
   Where where = Where::kInner;
   uint32_t index = 0;  // of an input or output of the part
   uint64_t bytes = 0;
-  int value = -1;  // of a constant: the value of the network
+  int value = -1;                // of a constant: the value of the network
+  std::vector<uint8_t> content;  // of a table
 };
 
 // Where the elements of a value lie: element `offset + sum of coordinate * strides` of the memory.
@@ -81,6 +83,7 @@ class Lowering {
 
   // For the lowering of operators.
   const Target& target() const { return target_; }
+  bool is_open() const { return network_.open; }  // extents change from run to run
   const Node& node() const { return *node_; }
   const Datum& value(int v) const { return network_.values[static_cast<size_t>(v)]; }
   const Datum& in(size_t i) const { return value(node_->inputs[i]); }
@@ -100,6 +103,8 @@ class Lowering {
   Laid make(int v);
   // Elements of a new run of memory between the part's own nodes.
   int make_memory(uint64_t bytes);
+  // Numbers that the lowering works out for kernels.
+  int table(std::vector<uint8_t> content);
   // The value's elements in order, one after another; a copy where they lie otherwise.
   Laid dense(int v);
   // A value whose elements lie in memory that there is: no work.
@@ -130,6 +135,7 @@ std::string lower_integer(Lowering& l);
 std::string lower_position(Lowering& l);
 std::string lower_indexed(Lowering& l);
 std::string lower_scan(Lowering& l);
+std::string lower_resize(Lowering& l);
 std::string lower_attention(Lowering& l);
 
 // How an integer operator ends: clamp(rne(v) + zero), as a code of `dtype`.
@@ -165,6 +171,7 @@ class ExpressionBuilder {
 int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel, std::vector<int>* reads);
 
 uint64_t bits_of(float value);
+Shape shape_of(const Datum& v);
 View view_of(const Laid& at);
 // The strides of a value that is broadcast to `space`, by the rule of ONNX: aligned at the last axis.
 View broadcast_view(const Laid& at, const Extents& dims, size_t axes);

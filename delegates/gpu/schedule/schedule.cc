@@ -50,6 +50,8 @@ uint64_t room_of(const Binding& b, const Schedule& s) {
       return b.index < s.weights.size() ? s.weights[b.index].bytes : 0;
     case Where::kInner:
       return b.index == 0 ? s.inner_bytes : 0;
+    case Where::kData:
+      return b.index == 0 ? s.data.size() : 0;
     case Where::kErrors:
       return b.index == 0 ? uint64_t{s.errors} * sizeof(uint32_t) : 0;
   }
@@ -59,7 +61,7 @@ uint64_t room_of(const Binding& b, const Schedule& s) {
 const char* check(const Binding& b, const Schedule& s, const Target& t, bool written) {
   const uint64_t room = room_of(b, s);
   if (room == 0) return "a binding of memory that there is not";
-  if (written && (b.where == Where::kInput || b.where == Where::kWeights))
+  if (written && (b.where == Where::kInput || b.where == Where::kWeights || b.where == Where::kData))
     return "a step writes to what it may only read";
   if (b.bytes == 0 || !fits(b.offset, b.bytes, room)) return "a binding outside of its memory";
   return b.bytes > t.buffer_bytes ? "a binding is larger than the device's" : "";
@@ -173,8 +175,9 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   const auto weight_list = b.CreateVector(weights);
   const auto kernel_list = b.CreateVector(kernels);
   const auto step_list = b.CreateVector(steps);
+  const auto data = b.CreateVector(schedule.data);
   b.Finish(fb::CreateSchedule(b, kScheduleVersion, target, inputs, outputs, schedule.inner_bytes, weight_list,
-                              kernel_list, step_list, schedule.errors, schedule.open),
+                              kernel_list, step_list, data, schedule.errors, schedule.open),
            fb::ScheduleIdentifier());
   return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
 }
@@ -197,6 +200,7 @@ const char* read_schedule(const void* data, size_t bytes, const Target& target, 
   unpack(s.weights(), &out->weights);
   unpack(s.kernels(), &out->kernels);
   unpack(s.steps(), &out->steps);
+  out->data = copy(s.data());
   out->errors = s.errors();
   out->open = s.open();
   const char* why = check(*out, target);

@@ -40,7 +40,7 @@ struct Kernel {
   friend bool operator==(const Kernel& a, const Kernel& b) { return a.fields() == b.fields(); }
 };
 
-enum class Where : uint8_t { kInput, kOutput, kWeights, kInner, kErrors };
+enum class Where : uint8_t { kInput, kOutput, kWeights, kInner, kData, kErrors };
 
 // Memory that a kernel sees. `bytes` end with the last element: where elements are smaller than a word, a driver binds
 // the whole words that they lie in.
@@ -83,10 +83,13 @@ struct Schedule {
   std::vector<Weight> weights;
   std::vector<Kernel> kernels;
   std::vector<Launch> steps;
-  uint32_t errors = 0;  // words, one a node of the part, in memory that the host sees; 0: no kernel reports any
-  bool open = false;    // extents change from run to run: sizes and steps are for the bounds
+  std::vector<uint8_t> data;  // numbers that the lowering made, which kernels read
+  uint32_t errors = 0;        // words, one a node of the part, in memory that the host sees; 0: no kernel reports any
+  bool open = false;          // extents change from run to run: sizes and steps are for the bounds
 
-  auto fields() const { return std::tie(target, inputs, outputs, inner_bytes, weights, kernels, steps, errors, open); }
+  auto fields() const {
+    return std::tie(target, inputs, outputs, inner_bytes, weights, kernels, steps, data, errors, open);
+  }
   friend bool operator==(const Schedule& a, const Schedule& b) { return a.fields() == b.fields(); }
 };
 

@@ -1,5 +1,5 @@
-// Elements of tensors as lanes see them: float32 for floats of 16 and 32 bits, 32 bits for narrower integers, 64 for wide
-// ones. Floats of 8 bits and less are seen as their codes: only a cast knows what they mean.
+// Elements of tensors as lanes see them: float32 for floats of 16 and 32 bits, 32 bits for narrower integers, 64 for
+// wide ones. Floats of 8 bits and less are seen as their codes: only a cast knows what they mean.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 

@@ -54,8 +54,8 @@ enum class Function : uint8_t {
   kConstant,  // bits
   kPlace,     // the coordinate on axis `bits` of the space, an int32
   kNumber,    // `bits`, an int32 that belongs to the problem: problems that differ in it share a program
-  // a, an int32 or int64, counted from the end if it is below 0, held within `bits` places, as an int32. What is outside
-  // of [-bits, bits) is an error of the run.
+  // a, an int32 or int64, counted from the end if it is below 0, held within `bits` places, as an int32. What is
+  // outside of [-bits, bits) is an error of the run.
   kIndex,
   kElement,  // element b, an int32, of indexed input a
   kDivisor,  // a, an integer; 0 is an error of the run, and 1 here
