@@ -159,5 +159,38 @@ class Vulkan(unittest.TestCase):
                 self.assertLessEqual(np.abs(got.astype(np.float64) - wanted).max(), 1 if dtype == np.uint8 and mode != "nearest" else 1e-5)
 
 
+    # Few tiles and much depth: shares of it are summed by a launch of their own. Batched, grouped, with what follows fused.
+    def test_deep_products(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import TensorProto, helper
+        runtime, rng = vireo.Runtime(plugins=[PLUGIN]), np.random.default_rng(1)
+
+        def model(name, nodes, inputs, constants):
+            graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(k, 1, d) for k, d in inputs.items()],
+                                      [helper.make_tensor_value_info("y", 1, None)], [onnx.numpy_helper.from_array(v, k) for k, v in constants.items()])
+            path = support.WORK / f"vulkan_deep_{name}.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+            return vireo.Model(support.convert(path), runtime=runtime)
+
+        def drawn(*dims):
+            return rng.standard_normal(dims).astype(np.float32) / 8
+        node = helper.make_node
+        conv = [node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]), node("Add", ["c", "z"], ["d"]), node("Relu", ["d"], ["y"])]
+        for name, nodes, inputs, constants in (
+                ("conv", conv, {"x": [1, 256, 7, 7], "z": [1, 64, 7, 7]}, {"w": drawn(64, 256, 3, 3), "b": drawn(64)}),
+                ("matmul", [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "z"], ["y"])], {"x": [1, 70, 768], "z": [1, 70, 96]}, {"w": drawn(768, 96)}),
+                ("batched", [node("MatMul", ["x", "z"], ["y"])], {"x": [3, 20, 512], "z": [3, 512, 33]}, {})):
+            with self.subTest(name):
+                made = model(name, nodes, inputs, constants)
+                feed = {k: drawn(*d) for k, d in inputs.items()}
+                got, wanted = made.session(device="vulkan").run(feed=feed)[0], made.session(device="cpu").run(feed=feed)[0]
+                self.assertLess(np.abs(got - wanted).max(), 2e-5 * np.abs(wanted).max())
+
+
 if __name__ == "__main__":
     unittest.main()

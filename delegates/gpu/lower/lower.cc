@@ -5,6 +5,7 @@
 #include <set>
 
 #include "delegates/gpu/lower/fuse.h"
+#include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/work.h"
 #include "delegates/gpu/spirv/emit.h"
 #include "sdk/plan/planner.h"
@@ -319,6 +320,7 @@ Refusal lower_graph(const Target& target, const vireo_host& host, const vireo_gr
   if (refused.why.empty()) refused.why = refuse_tables(network, l);
   if (!refused.why.empty()) return refused;
   fuse(&l);
+  split_depth(&l);
   return schedule_of(target, network, l, out);
 }
 

@@ -66,9 +66,8 @@ class Resample {
     for (size_t k = 0; k < x.dims.size(); ++k) {
       if (!resizes_nothing(axis_[k])) order.push_back(k);
     }
-    std::sort(order.begin(), order.end(), [&](size_t k, size_t m) {
-      return axis_[k].out * axis_[m].in < axis_[m].out * axis_[k].in;
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t k, size_t m) { return axis_[k].out * axis_[m].in < axis_[m].out * axis_[k].in; });
     Pass pass{l_.laid(l_.node().inputs[0]), x.dims, nearest_ ? moved_as(x.dtype) : x.dtype};
     if (order.empty()) {
       l_.lay(l_.node().outputs[0], pass.from);

@@ -82,6 +82,7 @@ std::string refuse(const Expression& e, size_t axes, const Target& target) {
     if (computing && e.inputs[i].given) return "inputs that are given do not come first";
     computing = !e.inputs[i].given;
     if (e.inputs[i].given) continue;
+    if (e.inputs[i].shares >= static_cast<int>(i)) return "an input that shares a later one's buffer";
     const std::string why = refuse_view(e, static_cast<int>(i), e.inputs[i].view, axes);
     if (!why.empty()) return why;
     if (e.inputs[i].view.gather_axis >= 0) is_index[static_cast<size_t>(e.inputs[i].view.gather_input)] = true;
@@ -133,7 +134,7 @@ bool sees_places(const Expression& e) {
 
 uint32_t bound_inputs(const Expression& e) {
   uint32_t count = 0;
-  for (const Input& in : e.inputs) count += in.given ? 0u : 1u;
+  for (const Input& in : e.inputs) count += in.given || in.shares >= 0 ? 0u : 1u;
   return count;
 }
 
@@ -142,7 +143,11 @@ Evaluator::Evaluator(Builder& builder, const Target& target, Numbers& numbers, c
     : b_(builder), target_(target), e_(expression), elements_(builder, target) {
   for (const Input& in : e_.inputs) {
     inputs_.push_back(in.given ? Address() : address(numbers, in.view));
-    bindings_.push_back(in.given ? 0 : (*next_binding)++);
+    if (in.shares >= 0) {
+      bindings_.push_back(bindings_[static_cast<size_t>(in.shares)]);
+    } else {
+      bindings_.push_back(in.given ? 0 : (*next_binding)++);
+    }
   }
   for (const Step& step : e_.steps) {
     const bool has_one = step.function == Function::kNumber || step.function == Function::kIndex;

@@ -45,6 +45,7 @@ struct Input {
   DType dtype = DType::kF32;  // as stored
   View view;
   bool given = false;  // the template hands the value in (a product's sum): no buffer; these come first
+  int shares = -1;     // an earlier input whose buffer it reads
   // Only kElement reads it, wherever a step says; the view has an offset and strides of 0.
   bool indexed = false;
 };

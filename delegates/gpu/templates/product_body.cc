@@ -28,10 +28,18 @@ class Body {
     for (uint32_t i = 0; i < t_.lane_m * t_.lane_n; ++i) sums.push_back(b_.variable(b_.number(type_, 0)));
     const Value across = b_.u32(t_.tile_n / t_.lane_n);
     const Value first_row = (lane_ / across) * t_.lane_m, first_column = lane_ % across;
+    // The next tiles are on their way while the sums of these are taken.
+    fetch(xs, b_.u32(0));
+    fetch(ws, b_.u32(0));
     b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
-      fill(xs, k0);
-      fill(ws, k0);
+      keep(xs);
+      keep(ws);
       b_.barrier();
+      const Value next = k0 + t_.tile_k;
+      b_.when(next < k_, [&] {
+        fetch(xs, next);
+        fetch(ws, next);
+      });
       b_.loop(b_.u32(0), b_.u32(t_.tile_k), std::min(kUnrolled, t_.tile_k), [&](Value from) {
         for (uint32_t j = 0; j < std::min(kUnrolled, t_.tile_k); ++j)
           accumulate(xs, ws, from + j, first_row, first_column, sums);
@@ -57,6 +65,7 @@ class Body {
     struct Turn {  // one element of a lane
       Value line, k, place, there, line_inside;
       ProductOperand::Line known;
+      Variable element;  // on its way to shared memory
     };
     std::vector<Turn> turns;
   };
@@ -81,12 +90,13 @@ class Body {
       one.line_inside = below(one.line, end, extent, lines);
       // A line that is not there is read as the last one: what is made of it is not stored.
       one.known = operand.line(b_.select(one.line_inside, one.line, end - 1));
+      one.element = b_.variable(b_.number(type_, 0));
       s.turns.push_back(one);
     }
     return s;
   }
 
-  void fill(const Stage& s, Value k0) {
+  void fetch(const Stage& s, Value k0) {
     for (const Stage::Turn& turn : s.turns) {
       b_.when(turn.there, [&] {
         const Value k = k0 + turn.k;
@@ -96,9 +106,13 @@ class Body {
         const Value element = elements_.load(s.operand->tensor, b_.select(inside, e.index, b_.u32(0)));
         Value v = b_.convert(element, type_);
         if (s.operand->zero != 0) v = v - s.operand->zero;
-        b_.shared_store(s.array, turn.place, b_.select(inside, v, b_.number(type_, 0)));
+        turn.element.set(b_.select(inside, v, b_.number(type_, 0)));
       });
     }
+  }
+  void keep(const Stage& s) {
+    for (const Stage::Turn& turn : s.turns)
+      b_.when(turn.there, [&] { b_.shared_store(s.array, turn.place, turn.element.get()); });
   }
 
   void accumulate(const Stage& xs, const Stage& ws, Value k, Value first_row, Value first_column,

@@ -1,0 +1,15 @@
+// Products of few tiles, which would leave most of a device idle: several workgroups share the depth of a tile.
+#ifndef VIREO_DELEGATES_GPU_LOWER_SPLIT_H_
+#define VIREO_DELEGATES_GPU_LOWER_SPLIT_H_
+
+#include "delegates/gpu/lower/work.h"
+
+namespace vireo::gpu {
+
+// Behind fuse(). Each share writes its sums; a chain adds them up, always in the same order, and goes on with what the
+// product's epilogue was.
+void split_depth(Lowering* lowering);
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_LOWER_SPLIT_H_
