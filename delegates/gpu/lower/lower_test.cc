@@ -282,7 +282,7 @@ TEST(GpuLower, TheSamePartGivesTheSameBytes) {
   EXPECT_EQ(write_schedule(net.schedule({y})), write_schedule(net.schedule({y})));
 }
 
-// Eight shares of the depth, and a launch that adds them up and goes on with what followed.
+// Shares of the depth, and a launch that adds them up and goes on with what followed.
 TEST(GpuLower, DeepProductsOfFewTilesAreSplit) {
   Net net;
   const int32_t x = net.input({1, 512, 7, 7}), z = net.input({1, 64, 7, 7});
@@ -296,10 +296,10 @@ TEST(GpuLower, DeepProductsOfFewTilesAreSplit) {
   const int32_t y = net.unary(Op::kRelu, net.binary(Op::kAdd, net.node(Op::kConv, attrs, {x, w}, {1, 64, 7, 7}), z));
   const Schedule s = net.schedule({y});
   ASSERT_EQ(s.steps.size(), 2u);
-  EXPECT_EQ(s.steps[0].groups[2], 32u) << "shares";
+  EXPECT_EQ(s.steps[0].groups[2], 64u) << "shares";
   EXPECT_TRUE(s.steps[1].barrier);
   EXPECT_EQ(s.steps[1].bindings.size(), 3u) << "one buffer has the sums of all shares";
-  EXPECT_EQ(s.inner_bytes, place_up(32 * 64 * 49 * 4));
+  EXPECT_EQ(s.inner_bytes, place_up(64 * 64 * 49 * 4));
 }
 
 TEST(GpuLower, SaysWhyANodeIsLeft) {

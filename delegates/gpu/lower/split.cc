@@ -6,11 +6,11 @@
 namespace vireo::gpu {
 namespace {
 
-constexpr int64_t kTile = 64;          // of rows and columns
-constexpr int64_t kFewRows = 4;        // up to here a template of its own shares the depth
-constexpr int64_t kEnough = 96;        // tiles that keep a device busy
-constexpr int64_t kMostGroups = 256;   // with the shares
-constexpr int64_t kLeastDepth = 128;   // of a share: below, adding up costs more than it saves
+constexpr int64_t kTile = 64;         // of rows and columns
+constexpr int64_t kFewRows = 4;       // up to here a template of its own shares the depth
+constexpr int64_t kEnough = 192;      // tiles that keep a device busy
+constexpr int64_t kMostGroups = 512;  // with the shares
+constexpr int64_t kLeastDepth = 64;   // of a share: below, adding up costs more than it saves
 constexpr size_t kMostBatchAxes = 4;
 
 // How many share the depth; `whole`: the count that they must divide.
