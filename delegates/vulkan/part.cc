@@ -28,15 +28,9 @@ vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<S
     *why = "its weights, tables or inner values have no place on this device";
     return VIREO_INVALID_MODEL;
   }
-  if (!schedule.data.empty()) {
-    const vireo_status status =
-        device_->write(own_.data.buffer->block, own_.data.offset, schedule.data.data(), schedule.data.size());
-    if (status != VIREO_OK) {
-      *why = "its tables could not be written";
-      return status;
-    }
-    schedule.data.clear();
-  }
+  if (const vireo_status status = write_tables(schedule.data, why); status != VIREO_OK) return status;
+  table_bytes_ = schedule.data.size();
+  schedule.data.clear();
   places_.resize(schedule.inputs.size() + schedule.outputs.size());
   if (schedule.errors != 0) {
     const uint64_t bytes = schedule.errors * sizeof(uint32_t);
@@ -63,35 +57,52 @@ vireo_status Part::bind(const Place* places) {
   return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_.at(places_.data(), own_, &bound_);
 }
 
+vireo_status Part::write_tables(const std::vector<uint8_t>& tables, std::string* why) {
+  if (tables.empty()) return VIREO_OK;
+  const vireo_status status = device_->write(own_.data.buffer->block, own_.data.offset, tables.data(), tables.size());
+  if (status != VIREO_OK) *why = "its tables could not be written";
+  return status;
+}
+
 // The recordings for the extents of a run.
-vireo_status Part::prepare(const vireo_graph* graph, Recordings** out, std::string* why) {
-  std::vector<int64_t> extents = source_->extents(graph);
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Prepared& p) { return p.extents == extents; });
+vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
+  std::vector<int64_t> key = source_->key(run);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Prepared& p) { return p.key == key; });
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
   } else {
-    gpu::Schedule run;
-    *why = source_->lower(graph, &run);
-    if (why->empty() && run.inner_bytes > schedule().inner_bytes)
-      *why = "its inner values take more memory than at the bounds";
-    if (why->empty() && run.errors > schedule().errors) *why = "it reports errors that it does not have at the bounds";
-    if (why->empty() && run.weights != schedule().weights) *why = "it reads other constants than at the bounds";
+    gpu::Schedule made;
+    *why = source_->lower(run, &made);
+    if (why->empty() && (made.inner_bytes > schedule().inner_bytes || made.data.size() > table_bytes_))
+      *why = "it takes more memory than was expected at the bounds";
+    if (why->empty() && made.errors > schedule().errors) *why = "it reports errors that it does not have at the bounds";
+    if (why->empty() && made.weights != schedule().weights) *why = "it reads other constants than at the bounds";
     if (!why->empty()) return VIREO_UNSUPPORTED;
+    std::vector<uint8_t> tables = std::move(made.data);
     auto recordings = std::make_unique<Recordings>(*device_);
-    if (const vireo_status status = recordings->make(std::move(run), why); status != VIREO_OK) return status;
-    if (kept_.size() == kKeptExtents) kept_.pop_back();
-    kept_.push_front({std::move(extents), std::move(recordings)});
+    if (const vireo_status status = recordings->make(std::move(made), why); status != VIREO_OK) return status;
+    if (kept_.size() == kKeptExtents) {
+      if (tables_of_ == &kept_.back()) tables_of_ = nullptr;
+      kept_.pop_back();
+    }
+    kept_.push_front({std::move(key), std::move(recordings), std::move(tables)});
   }
-  *out = kept_.front().recordings.get();
+  const Prepared& prepared = kept_.front();
+  if (!prepared.tables.empty() && tables_of_ != &prepared) {
+    tables_of_ = nullptr;
+    if (const vireo_status status = write_tables(prepared.tables, why); status != VIREO_OK) return status;
+    tables_of_ = &prepared;
+  }
+  *out = prepared.recordings.get();
   return VIREO_OK;
 }
 
-vireo_status Part::submit(const vireo_graph* graph, std::string* why) {
+vireo_status Part::submit(const Run& run, std::string* why) {
   VkCommandBuffer commands = bound_;
   if (source_ != nullptr) {
-    if (graph == nullptr || places_.empty() || places_[0].buffer == nullptr) return VIREO_INVALID_ARGUMENT;
+    if (run.graph == nullptr || places_.empty() || places_[0].buffer == nullptr) return VIREO_INVALID_ARGUMENT;
     Recordings* recordings = nullptr;
-    if (const vireo_status status = prepare(graph, &recordings, why); status != VIREO_OK) return status;
+    if (const vireo_status status = prepare(run, &recordings, why); status != VIREO_OK) return status;
     if (const vireo_status status = recordings->at(places_.data(), own_, &commands); status != VIREO_OK) return status;
   }
   if (commands == VK_NULL_HANDLE) return VIREO_INVALID_ARGUMENT;

@@ -17,14 +17,20 @@
 
 namespace vireo::vulkan {
 
-// What the schedule of a run is made from, where extents change from run to run. `graph`: vireo_submit.graph.
+// What a run brings where extents change from run to run: of vireo_delegate.submit.
+struct Run {
+  const vireo_graph* graph = nullptr;
+  const vireo_tensor* const* inputs = nullptr;
+};
+
+// What the schedule of a run is made from.
 class Source {
  public:
   virtual ~Source() = default;
-  // The extents that change, in an order of its own.
-  virtual std::vector<int64_t> extents(const vireo_graph* graph) const = 0;
-  // "" or why the device does not run it with these extents.
-  virtual std::string lower(const vireo_graph* graph, gpu::Schedule* out) const = 0;
+  // The extents that change, and the contents that steer, in an order of its own.
+  virtual std::vector<int64_t> key(const Run& run) const = 0;
+  // "" or why the device does not run it so.
+  virtual std::string lower(const Run& run, gpu::Schedule* out) const = 0;
 };
 
 class Part {
@@ -41,8 +47,8 @@ class Part {
   void set_names(std::vector<const char*> names) { names_ = std::move(names); }
   // Inputs, then outputs, as many as the schedule has. Nothing is under way.
   vireo_status bind(const Place* places);
-  // Places are bound. `graph`: vireo_submit.graph. On an error *why says what failed, or is empty.
-  vireo_status submit(const vireo_graph* graph, std::string* why);
+  // Places are bound. On an error *why says what failed, or is empty.
+  vireo_status submit(const Run& run, std::string* why);
   // An error of the run that a kernel found, and the name of its node, or null.
   struct Found {
     gpu::RunError what = gpu::RunError::kNone;
@@ -59,14 +65,16 @@ class Part {
  private:
   // What runs a set of extents.
   struct Prepared {
-    std::vector<int64_t> extents;
+    std::vector<int64_t> key;
     std::unique_ptr<Recordings> recordings;
+    std::vector<uint8_t> tables;
   };
   static constexpr size_t kKeptExtents = 8;
 
   // Whether `bytes` from there on are in a buffer of this device.
   bool holds(const Place& at, uint64_t bytes) const;
-  vireo_status prepare(const vireo_graph* graph, Recordings** out, std::string* why);
+  vireo_status prepare(const Run& run, Recordings** out, std::string* why);
+  vireo_status write_tables(const std::vector<uint8_t>& tables, std::string* why);
   bool take_error(Found* out);
 
   std::shared_ptr<Device> device_;
@@ -77,8 +85,10 @@ class Part {
   std::vector<Place> places_;
   VkCommandBuffer bound_ = VK_NULL_HANDLE;  // of fixed shapes
   std::unique_ptr<Source> source_;
-  std::list<Prepared> kept_;       // the newest first
-  std::atomic<Ticket> ticket_{0};  // of the last submit
+  uint64_t table_bytes_ = 0;
+  const Prepared* tables_of_ = nullptr;  // whose tables are on the device
+  std::list<Prepared> kept_;             // the newest first
+  std::atomic<Ticket> ticket_{0};        // of the last submit
   std::atomic<bool> cancelled_{false};
 };
 

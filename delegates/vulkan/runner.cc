@@ -42,7 +42,7 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
     for (size_t i = 0; i < own.weights.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);
     for (size_t i = 0; i < values->size(); ++i) write(places[i], (*values)[i].data(), (*values)[i].size());
     if (status == VIREO_OK) status = part.bind(places.data());
-    if (status == VIREO_OK) status = part.submit(nullptr, &why);
+    if (status == VIREO_OK) status = part.submit({}, &why);
     // A driver on the processor compiles at the first launch, which takes long beside other tests.
     if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS, &found);
     for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)

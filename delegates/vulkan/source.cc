@@ -4,6 +4,7 @@
 
 #include "delegates/gpu/lower/lower.h"
 #include "sdk/graph/graph_reader.h"
+#include "sdk/ops/kernel.h"
 
 namespace vireo::vulkan {
 namespace {
@@ -27,19 +28,33 @@ class PartSource final : public Source {
       }
     }
     open_.assign(open.begin(), open.end());
+    steering_ = gpu::steering_inputs(host_, graph, part);
   }
 
-  std::vector<int64_t> extents(const vireo_graph* graph) const override {
+  std::vector<int64_t> key(const Run& run) const override {
     std::vector<int64_t> all;
-    const GraphReader reader(host_, graph);
+    const GraphReader reader(host_, run.graph);
     for (const int32_t v : open_) {
       const vireo_graph_value value = reader.value(v);
       all.insert(all.end(), value.max_dims, value.max_dims + value.rank);
     }
+    for (const uint32_t i : steering_) {
+      const auto& t = *reinterpret_cast<const Tensor*>(run.inputs[i]);
+      const auto* const bytes = static_cast<const uint8_t*>(t.data);
+      if (bytes != nullptr) all.insert(all.end(), bytes, bytes + tensor_bytes(t));
+    }
     return all;
   }
 
-  std::string lower(const vireo_graph* graph, gpu::Schedule* out) const override {
+  std::string lower(const Run& run, gpu::Schedule* out) const override {
+    const vireo_part part = this->part();
+    std::vector<const void*> contents(inputs_.size(), nullptr);
+    for (const uint32_t i : steering_) contents[i] = run.inputs[i]->data;
+    return gpu::lower_run(target_, host_, run.graph, part, contents.data(), out).why;
+  }
+
+ private:
+  vireo_part part() const {
     vireo_part part = VIREO_PART_INIT;
     part.nodes = nodes_.data();
     part.node_count = static_cast<uint32_t>(nodes_.size());
@@ -47,15 +62,15 @@ class PartSource final : public Source {
     part.input_count = static_cast<uint32_t>(inputs_.size());
     part.outputs = outputs_.data();
     part.output_count = static_cast<uint32_t>(outputs_.size());
-    return gpu::lower_run(target_, host_, graph, part, out).why;
+    return part;
   }
 
- private:
   const gpu::Target& target_;
   const vireo_host host_;
   const std::vector<uint32_t> nodes_;
   const std::vector<int32_t> inputs_, outputs_;
-  std::vector<int32_t> open_;  // values with extents that change
+  std::vector<int32_t> open_;       // values with extents that change
+  std::vector<uint32_t> steering_;  // inputs with contents that steer
 };
 
 }  // namespace

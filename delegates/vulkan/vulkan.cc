@@ -106,13 +106,13 @@ vireo_status bind(void* loaded, const vireo_place* const* inputs, const vireo_pl
 }
 
 // Where values lie was said in bind.
-vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t, vireo_tensor* const*, uint32_t,
                     const vireo_submit* with) {
   return guarded([&] {
     std::string why;
-    const vireo_graph* const graph = VIREO_HAS(with, graph) ? with->graph : nullptr;
+    const Run run = {VIREO_HAS(with, graph) ? with->graph : nullptr, inputs};
     auto& part = *static_cast<Part*>(loaded);
-    const vireo_status status = part.submit(graph, &why);
+    const vireo_status status = part.submit(run, &why);
     part.fault = with->fault;
     if (why.empty() && status == VIREO_DEVICE_LOST) why = "the device is lost";
     if (why.empty() && status == VIREO_INVALID_ARGUMENT)

@@ -100,7 +100,7 @@ class Builder {
   Status pack_constants(uint32_t sub, const vireo_part& part, const PackedList& packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
   bool declared_static(uint32_t sub, const fb::Node& node);
-  bool declared_static(uint32_t sub, const JoinedPart& part);
+  bool is_fixed(uint32_t sub, const JoinedPart& part);
   void add_info(uint32_t sub, uint32_t n, uint8_t depth);
 
   const SessionLayout& l_;

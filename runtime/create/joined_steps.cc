@@ -126,9 +126,14 @@ Status Builder::fill_joined(uint32_t sub, const JoinedPart& part, Tensor** args,
   return Status::kOk;
 }
 
-bool Builder::declared_static(uint32_t sub, const JoinedPart& part) {
+// Whether all of a part's shapes, and all that steers its nodes, are known before a run.
+bool Builder::is_fixed(uint32_t sub, const JoinedPart& part) {
   for (uint32_t k = 0; k < part.count; ++k) {
-    if (!declared_static(sub, *l_.graph(sub).nodes()->Get(part.nodes[k]))) return false;
+    const fb::Node& node = *l_.graph(sub).nodes()->Get(part.nodes[k]);
+    if (!declared_static(sub, node)) return false;
+    for (const int32_t x : *node.inputs()) {
+      if (x >= 0 && !slot(sub, x).constant && may_steer(l_.subs[sub].max_types[x])) return false;
+    }
   }
   return true;
 }
@@ -136,7 +141,7 @@ bool Builder::declared_static(uint32_t sub, const JoinedPart& part) {
 // How delegates see the extents of a run. All subgraphs, because a part's nodes have bodies.
 void Builder::take_run_graphs() {
   bool open = false;
-  for (const JoinedPart* p = l_.parts; p != nullptr && !open; p = p->next) open = !declared_static(p->subgraph, *p);
+  for (const JoinedPart* p = l_.parts; p != nullptr && !open; p = p->next) open = !is_fixed(p->subgraph, *p);
   if (!open) return;
   const uint32_t subs = p_.subgraph_count(), tensors = tensor_total(l_);
   vireo_graph* const graphs = c_.array<vireo_graph>(subs);
@@ -157,7 +162,7 @@ void Builder::take_run_graphs() {
 // each run.
 Status Builder::build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* step, Error* error) {
   const auto& nodes = *l_.graph(sub).nodes();
-  const bool fixed = declared_static(sub, part);
+  const bool fixed = is_fixed(sub, part);
   Frame local;
   Frame* const frame = fixed ? &local : c_.array<Frame>(1);
   const size_t mark = c_.used();

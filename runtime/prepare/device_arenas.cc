@@ -156,7 +156,8 @@ void spare_host_memory(const SessionLayout& l, uint32_t index, const PlanWorkspa
   // The device that alone has a value; -1: none has seen it yet, -2: somebody else, or the host.
   constexpr int32_t kUnseen = -1, kOthers = -2;
   for (uint32_t t = 0; t < s.tensor_count; ++t)
-    w.live[t] = w.tensors[t].kind == PlanTensor::kValue && !w.tensors[t].output ? kUnseen : kOthers;
+    w.live[t] = w.tensors[t].kind == PlanTensor::kValue && !w.tensors[t].output && !may_steer(s.max_types[t]) ? kUnseen
+                                                                                                              : kOthers;
   for (uint32_t n = 0; n < s.node_count; ++n) {
     const JoinedPart* const part = s.nodes[n].part;
     int32_t who = kOthers;

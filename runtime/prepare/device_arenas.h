@@ -33,8 +33,13 @@ Status plan_device_arenas(SessionLayout& layout, const PlanWorkspace& w, Error* 
 void free_device_arenas(SessionLayout& layout);
 // Bytes of all of them.
 uint64_t device_bytes(const SessionLayout& layout);
+// Whether somebody on the host may want to see what a value holds: it has few elements and may be a list of axes,
+// extents or scales.
+inline bool may_steer(const TensorType& type) {
+  return type.shape.rank <= 1 && element_count(type.shape) <= VIREO_STEERING_ELEMENTS;
+}
 // Of subgraph `index`, the values that never leave a device get no memory of the host's, where nobody could fall back
-// to it. `w.tensors` and `w.nodes` are filled in.
+// to it and nobody wants to see them. `w.tensors` and `w.nodes` are filled in.
 void spare_host_memory(const SessionLayout& layout, uint32_t index, const PlanWorkspace& w);
 
 }  // namespace vireo

@@ -112,7 +112,9 @@ Status infer_step(vireo_session& s, Step& step) {
   if (step.kind == Step::kPart && step.bodies[0] != nullptr) {  // fused: the shapes are those of its body
     Frame& body = *step.bodies[0];
     for (uint32_t i = 0; i < body.step_count; ++i) {
-      VIREO_TRY(infer_step(s, body.steps[i]));
+      Step& one = body.steps[i];
+      if (Remote::is_fixed_composite(one)) continue;
+      VIREO_TRY(infer_step(s, one));
       step.shapes.reads |= body.steps[i].shapes.reads;
     }
     return check_bounds(s, step);

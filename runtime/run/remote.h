@@ -61,6 +61,12 @@ struct Remote {
   static Status run_instead(vireo_session& s, Step& step);
   // Whether it runs several nodes.
   static bool is_joined(const Step& step) { return step.declared.node == nullptr; }
+  // A composite of fixed shapes in a part of several nodes: they were checked when the session was made, and its body
+  // was forgotten then.
+  static bool is_fixed_composite(const Step& step) {
+    return !step.shapes.infer && step.declared.node != nullptr &&
+           static_cast<Op>(step.declared.node->op()) == Op::kComposite;
+  }
   // Whether a device keeps the value, so that nobody can read it here.
   static bool keeps(const Tensor& t) { return t.data == nullptr && t.count() != 0; }
 
@@ -91,6 +97,7 @@ struct Remote {
   static bool is_replaced(const vireo_session&, const Step&) { return false; }
   static Status run_instead(vireo_session&, Step&) { return Status::kOk; }
   static bool is_joined(const Step&) { return false; }
+  static bool is_fixed_composite(const Step&) { return false; }
   static bool keeps(const Tensor&) { return false; }
 };
 

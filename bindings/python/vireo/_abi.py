@@ -95,6 +95,7 @@ DELEGATE_ABI = 6
 CLAIM_JOINS = 1
 PACKED_ON_DEVICE = 1
 MAX_PACKED = 8
+STEERING_ELEMENTS = 16
 
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
 

@@ -286,6 +286,8 @@ typedef struct vireo_load_request {
 } vireo_load_request;
 #define VIREO_LOAD_REQUEST_INIT VIREO_INIT_(vireo_load_request)
 
+/* The most elements of an input whose contents a delegate may read in submit. */
+#define VIREO_STEERING_ELEMENTS 16
 /* What a submit may use. */
 typedef struct vireo_submit {
   uint32_t struct_size;
@@ -295,8 +297,10 @@ typedef struct vireo_submit {
   uint64_t* random;                 /* the session's generator state */
   vireo_fault* fault;               /* also for what wait() says of this submit */
   /* The part's graph in this run: value() gives each value of the part's nodes, also in their bodies, with its extents
-   * in this run as max_dims and is_static set. It lives for the call. NULL where all shapes of the part are fixed, and
-   * for a part that was claimed without VIREO_CLAIM_JOINS. */
+   * in this run as max_dims and is_static set. It lives for the call. Where it is given, the data of inputs of rank 0
+   * and 1 may be read, also if their places were bound. Given to a part that was claimed with VIREO_CLAIM_JOINS if a
+   * shape in it is dynamic, or if a node of it has an input of rank 0 or 1 with at most VIREO_STEERING_ELEMENTS
+   * elements that is not constant: it may be a list of axes, extents or scales. Else NULL. */
   const vireo_graph* graph;
 } vireo_submit;
 #define VIREO_SUBMIT_INIT VIREO_INIT_(vireo_submit)

@@ -1,6 +1,7 @@
 // The integer operators of sdk/ops/INTEGER.md that compute an element of one element of each operand, and the borders
 // between codes and real numbers. Each function of an expression rounds once, as the formulas there do.
 #include "delegates/gpu/lower/work.h"
+#include "delegates/gpu/templates/elements.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
@@ -146,10 +147,23 @@ std::string quantize(Lowering& l) {
   return c.store(c.b.function(Function::kQuantize, y, x, scale, zero));
 }
 
+// Floats of 8 and 4 bits by a scale. Their zero point can only be 0.
+std::string widen(Lowering& l, int64_t axis) {
+  if (l.has(2) && !l.constant(2)) return "a zero point that a run brings";
+  for (size_t i = 0; l.has(2) && i < l.in(2).bytes(); ++i) {
+    if (l.in(2).constant[i] != 0) return "a zero point of codes of floats";
+  }
+  Chain c(l);
+  const int x = c.read(0);
+  const int scale = c.read(1, parameter_view(l, 1, l.laid(l.node().inputs[1]), axis));
+  return c.store(c.b.function(Function::kMul, kReal, c.b.function(Function::kCast, kReal, x), scale));
+}
+
 std::string dequantize(Lowering& l) {
   const auto& a = l.node().attrs<attrs::DequantizeLinear>();
   if (std::string why = check_border(l, a.block_size()); !why.empty()) return why;
   if (l.out(0).dtype != kReal) return "codes of another type than float32";
+  if (is_narrow_float(l.in(0).dtype)) return widen(l, a.axis());
   if (!is_code(l.in(0).dtype) && l.in(0).dtype != kSum) return std::string("codes of ") + dtype_name(l.in(0).dtype);
   Chain c(l);
   const int x = c.read(0);

@@ -1,11 +1,13 @@
 #include "delegates/gpu/lower/lower.h"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <set>
 
 #include "delegates/gpu/lower/fuse.h"
 #include "delegates/gpu/lower/split.h"
+#include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
 #include "delegates/gpu/spirv/emit.h"
 #include "sdk/plan/planner.h"
@@ -86,7 +88,7 @@ void list_weights(const Lowering& l, const Network& network, Places* places, Sch
     for (size_t v = 0; v < network.values.size(); ++v) {
       const Datum& datum = network.values[v];
       numbers[v] = static_cast<uint32_t>(out->weights.size());
-      if (datum.constant != nullptr && datum.bytes() != 0)
+      if (datum.constant != nullptr && !datum.brought && datum.bytes() != 0)
         out->weights.push_back({datum.bytes(), datum.body, datum.number});
     }
     for (size_t m = 0; m < l.memories.size(); ++m) {
@@ -116,14 +118,6 @@ void list_tables(const Lowering& l, Places* places, Schedule* out) {
     out->data.insert(out->data.end(), l.memories[m].content.begin(), l.memories[m].content.end());
     out->data.resize(place_up(out->data.size()));
   }
-}
-
-// Tables are of fixed extents.
-std::string refuse_tables(const Network& network, const Lowering& l) {
-  for (const Memory& m : l.memories) {
-    if (network.open && m.where == Where::kData) return "sizes that change from run to run";
-  }
-  return "";
 }
 
 // What steps since the last barrier touch.
@@ -266,6 +260,36 @@ bool border_fits(const Network& network, const vireo_part& part) {
 
 }  // namespace
 
+namespace {
+
+// What the part's inputs that steer hold until a run brings it.
+class Assumed {
+ public:
+  Assumed(Network* network, const vireo_part& part) {
+    for (const int v : steering_values(*network)) {
+      const bool comes_in = std::any_of(part.inputs, part.inputs + part.input_count,
+                                        [&](int32_t number) { return network->number.at(number) == v; });
+      if (!comes_in || network->values[static_cast<size_t>(v)].count() > VIREO_STEERING_ELEMENTS) {
+        refusal_ = "a list of axes, extents or scales comes with the data, and the host does not see it";
+        continue;
+      }
+      if (says_only_shapes(*network, v)) continue;
+      network->open = true;
+      contents_.push_back(assumed_contents(*network, v));
+      network->set_contents(v, contents_.back().data());
+    }
+  }
+  bool empty() const { return contents_.empty(); }
+  // "" or why nobody can say, before its launches are made, how the nodes' elements lie.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  std::list<std::vector<uint8_t>> contents_;
+  std::string refusal_;
+};
+
+}  // namespace
+
 std::string refusal(const Target& target, const vireo_host& host, const vireo_graph* graph, uint32_t index,
                     const char** kernel) {
   Network network;
@@ -288,12 +312,13 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
   part.outputs = outputs.data();
   part.output_count = static_cast<uint32_t>(outputs.size());
   if (!border_fits(network, part)) return kNotShown;
+  const Assumed assumed(&network, part);
+  if (!assumed.refusal().empty()) return assumed.refusal();
   Lowering l(network, target);
   std::vector<uint64_t> in, out;
   set_border(network, part, &l, &in, &out);
   const char* blame = nullptr;
   if (std::string why = lower_nodes(network, &l, &blame); !why.empty()) return why;
-  if (std::string why = refuse_tables(network, l); !why.empty()) return why;
   for (const Work& w : l.works) {
     if (std::string why = made(dispatch_of(w.problem, target), w, target); !why.empty()) return why;
   }
@@ -303,40 +328,87 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
 
 namespace {
 
-Refusal lower_graph(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                    bool open, Schedule* out) {
+// Nodes of a part, in their order.
+Refusal read_network(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, Network* out) {
+  for (uint32_t k = 0; k < part.node_count; ++k) {
+    if (const char* why = out->add(host, graph, part.nodes[k]); why[0] != 0) return {why, nullptr};
+  }
+  return {border_fits(*out, part) ? "" : kNotShown, nullptr};
+}
+
+Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, Schedule* out) {
   *out = {};
   out->target = text_of(target);
-  Network network;
-  for (uint32_t k = 0; k < part.node_count; ++k) {
-    if (const char* why = network.add(host, graph, part.nodes[k]); why[0] != 0) return {why, nullptr};
-  }
-  out->open = network.open = open || network.open;
-  if (!border_fits(network, part)) return {kNotShown, nullptr};
+  out->open = network.open;
   Lowering l(network, target);
   set_border(network, part, &l, &out->inputs, &out->outputs);
   Refusal refused;
   refused.why = lower_nodes(network, &l, &refused.node);
-  if (refused.why.empty()) refused.why = refuse_tables(network, l);
   if (!refused.why.empty()) return refused;
   fuse(&l);
   split_depth(&l);
   return schedule_of(target, network, l, out);
 }
 
+// What other extents may need beyond the bounds: gaps where values are packed otherwise, and sums of products that are
+// split there.
+void add_room(Schedule* s) {
+  const bool splits = std::any_of(s->kernels.begin(), s->kernels.end(), [](const Kernel& k) {
+    return k.name.compare(0, 7, "product") == 0 || k.name.compare(0, 11, "convolution") == 0;
+  });
+  s->inner_bytes = place_up(s->inner_bytes + s->inner_bytes / 8 + (splits ? kMostSplitBytes : 0));
+}
+
+// Launches come with the contents of a run. Sizes are twice those of contents that were assumed.
+void forget_steps(Schedule* s) {
+  constexpr uint64_t kRoom = 1 << 16;
+  s->inner_bytes = place_up(2 * s->inner_bytes + kRoom);
+  s->data.assign(place_up(2 * s->data.size() + (s->data.empty() ? 0 : kRoom)), 0);
+  s->kernels.clear();
+  s->steps.clear();
+}
+
 }  // namespace
 
 Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
                    Schedule* out) {
-  Refusal refused = lower_graph(target, host, graph, part, false, out);
-  // What other extents leave between them when they are packed.
-  if (out->open) out->inner_bytes = place_up(out->inner_bytes + out->inner_bytes / 8);
-  return refused;
+  *out = {};
+  Network network;
+  if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;
+  const Assumed assumed(&network, part);
+  if (!assumed.refusal().empty()) return {assumed.refusal(), network.nodes[0].name};
+  // Others would wait for its contents: where they are made in the part, they are not at hand.
+  if (!assumed.empty() && part.node_count > 1) return {"contents that a run brings steer it", network.nodes[0].name};
+  if (Refusal refused = lower_network(target, network, part, out); !refused.why.empty()) return refused;
+  if (out->open) add_room(out);
+  if (!assumed.empty()) forget_steps(out);
+  return {};
 }
 
 Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                  Schedule* out) {
-  return lower_graph(target, host, graph, part, true, out);
+                  const void* const* contents, Schedule* out) {
+  *out = {};
+  Network network;
+  if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;
+  network.open = network.in_run = true;
+  for (const int v : steering_values(network)) {
+    for (uint32_t i = 0; i < part.input_count && !says_only_shapes(network, v); ++i) {
+      if (network.number.at(part.inputs[i]) == v && contents[i] != nullptr) network.set_contents(v, contents[i]);
+    }
+  }
+  return lower_network(target, network, part, out);
+}
+
+std::vector<uint32_t> steering_inputs(const vireo_host& host, const vireo_graph* graph, const vireo_part& part) {
+  std::vector<uint32_t> found;
+  Network network;
+  if (!read_network(host, graph, part, &network).why.empty()) return found;
+  const std::vector<int> values = steering_values(network);
+  for (uint32_t i = 0; i < part.input_count; ++i) {
+    const int v = network.number.at(part.inputs[i]);
+    if (std::count(values.begin(), values.end(), v) != 0 && !says_only_shapes(network, v)) found.push_back(i);
+  }
+  return found;
 }
 
 }  // namespace vireo::gpu

@@ -6,6 +6,7 @@
 #define VIREO_DELEGATES_GPU_LOWER_LOWER_H_
 
 #include <string>
+#include <vector>
 
 #include "delegates/gpu/schedule/schedule.h"
 #include "vireo/delegate.h"
@@ -28,9 +29,13 @@ Refusal lower_part(const Target& target, const vireo_host& host, const vireo_gra
                    Schedule* out);
 
 // Of such a part (Schedule::open): the schedule for the extents of one run, which `graph` shows (vireo_submit.graph).
-// Its weights are those of the schedule for the bounds, by the same numbers.
+// Its weights are those of the schedule for the bounds, by the same numbers. `contents`: of each input of the part, or
+// null where it is not at hand.
 Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                  Schedule* out);
+                  const void* const* contents, Schedule* out);
+
+// Which inputs of a part have contents that lower_run() reads.
+std::vector<uint32_t> steering_inputs(const vireo_host& host, const vireo_graph* graph, const vireo_part& part);
 
 }  // namespace vireo::gpu
 

@@ -11,6 +11,7 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
@@ -79,14 +80,13 @@ class Net {
   Refusal lower(const std::vector<int32_t>& outputs, Schedule* out, const Target& target = device()) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = nodes.data();
-    part.node_count = static_cast<uint32_t>(nodes.size());
-    part.inputs = inputs_.data();
-    part.input_count = static_cast<uint32_t>(inputs_.size());
-    part.outputs = outputs.data();
-    part.output_count = static_cast<uint32_t>(outputs.size());
-    return lower_part(target, test_host(), &graph_, part, out);
+    return lower_part(target, test_host(), &graph_, part_of(nodes, outputs), out);
+  }
+  Refusal lower_run(const std::vector<int32_t>& outputs, const std::vector<const void*>& contents,
+                    Schedule* out) const {
+    std::vector<uint32_t> nodes(graph_.nodes.size());
+    for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
+    return gpu::lower_run(device(), test_host(), &graph_, part_of(nodes, outputs), contents.data(), out);
   }
   // The schedule, which is one that load() takes.
   Schedule schedule(const std::vector<int32_t>& outputs) const {
@@ -113,6 +113,16 @@ class Net {
   }
 
  private:
+  vireo_part part_of(const std::vector<uint32_t>& nodes, const std::vector<int32_t>& outputs) const {
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = nodes.data();
+    part.node_count = static_cast<uint32_t>(nodes.size());
+    part.inputs = inputs_.data();
+    part.input_count = static_cast<uint32_t>(inputs_.size());
+    part.outputs = outputs.data();
+    part.output_count = static_cast<uint32_t>(outputs.size());
+    return part;
+  }
   std::vector<int64_t> dims(int32_t v) const {
     const Shape& s = graph_.values[static_cast<size_t>(v)].type.shape;
     return {s.dims, s.dims + s.rank};
@@ -300,6 +310,38 @@ TEST(GpuLower, DeepProductsOfFewTilesAreSplit) {
   EXPECT_TRUE(s.steps[1].barrier);
   EXPECT_EQ(s.steps[1].bindings.size(), 3u) << "one buffer has the sums of all shares";
   EXPECT_EQ(s.inner_bytes, place_up(64 * 64 * 49 * 4));
+}
+
+std::vector<uint8_t> reduce() {
+  return attributes([](auto& b) { return attrs::CreateReduce(b); });
+}
+
+// Axes that a run brings: a part by itself, of which only sizes are known. A run has the launches.
+TEST(GpuLower, ContentsThatSteerComeWithARun) {
+  Net net;
+  const int32_t x = net.input({4, 6}), axes = net.input({1}, DType::kI64);
+  const int32_t y = net.node(Op::kReduceSum, reduce(), {x, axes}, {4, 1});
+  const Schedule bounds = net.schedule({y});
+  EXPECT_TRUE(bounds.open);
+  EXPECT_TRUE(bounds.steps.empty());
+  Schedule run;
+  const int64_t last = 1;
+  EXPECT_EQ(net.lower_run({y}, {nullptr, &last}, &run).why, "");
+  EXPECT_EQ(run.steps.size(), 1u);
+  EXPECT_LE(run.inner_bytes, bounds.inner_bytes);
+  EXPECT_NE(net.lower_run({y}, {nullptr, nullptr}, &run).why, "") << "contents that are not at hand";
+  const int32_t z = net.unary(Op::kRelu, y);
+  EXPECT_NE(net.lower({z}, &run).why.find("steer"), std::string::npos);
+}
+
+// A list that the part makes itself is seen by nobody.
+TEST(GpuLower, ContentsThatAPartMakesAreLeft) {
+  Net net;
+  const int32_t x = net.input({4, 6}), raw = net.input({1}, DType::kI64);
+  const int32_t axes = net.unary(Op::kNeg, raw);
+  const int32_t y = net.node(Op::kReduceSum, reduce(), {x, axes}, {4, 1});
+  Schedule s;
+  EXPECT_NE(net.lower({y}, &s).why.find("does not see"), std::string::npos);
 }
 
 TEST(GpuLower, SaysWhyANodeIsLeft) {

@@ -290,27 +290,10 @@ std::string resize(Lowering& l) {
   return "";
 }
 
-// Whether an input that a run brings says what the result's shape is. The host works such a shape out before each run
-// where extents may change, and only there.
-bool shape_is_data(const Lowering& l) {
-  switch (l.node().op) {
-    case VIREO_OP_RESHAPE:
-    case VIREO_OP_SQUEEZE:
-    case VIREO_OP_UNSQUEEZE:
-    case VIREO_OP_EXPAND:
-    case VIREO_OP_TILE:
-    case VIREO_OP_SPLIT:
-      return l.has(1) && !l.constant(1) && !l.is_open();
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 std::string lower_movement(Lowering& l) {
   if (l.node().input(0) < 0) return "no input";
-  if (shape_is_data(l)) return "its shape comes with the data";
   switch (l.node().op) {
     case VIREO_OP_TRANSPOSE:
       return transpose(l);

@@ -66,6 +66,13 @@ const char* Network::add_node(const vireo_host& host, const vireo_graph* shown, 
   return "";
 }
 
+void Network::set_contents(int value, const void* contents) {
+  Datum& d = values[static_cast<size_t>(value)];
+  d.constant = static_cast<const uint8_t*>(contents);
+  d.constant_bytes = static_cast<size_t>(d.bytes());
+  d.brought = true;
+}
+
 const char* Network::add(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
   const char* const why = add_node(host, graph, index, -1, &number);
   ++sources;

@@ -21,8 +21,9 @@ struct Datum {
   Extents dims;
   const uint8_t* constant = nullptr;
   size_t constant_bytes = 0;
-  int32_t number = -1;  // in its graph
-  int32_t body = -1;    // of the part's node, counted from 0, in whose body it is; -1: of the graph
+  bool brought = false;  // the contents are a run's: they say where elements lie, and are in memory as an input's are
+  int32_t number = -1;   // in its graph
+  int32_t body = -1;     // of the part's node, counted from 0, in whose body it is; -1: of the graph
   const char* name = "";
 
   int rank() const { return static_cast<int>(dims.size()); }
@@ -50,7 +51,11 @@ struct Network {
   std::vector<Node> nodes;
   std::map<int32_t, int> number;  // of the graph's values: their index
   uint32_t sources = 0;           // nodes of the part that were added
+  bool in_run = false;            // extents are those of a run
   bool open = false;              // extents change from run to run: those here are bounds
+
+  // Contents of a value that steers; they live as long as the network.
+  void set_contents(int value, const void* contents);
 
   // Appends node `index` of `graph`, the part's next one. "" or why it cannot be read.
   const char* add(const vireo_host& host, const vireo_graph* graph, uint32_t index);

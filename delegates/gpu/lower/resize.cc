@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostTaps = 32;  // of one axis: they stand in the code one after the other
 
 // A constant input as shape functions and kernels see it; false where a run brings it.
-bool read(const Lowering& l, size_t i, Tensor* out, const Tensor** at) {
+bool read(const Lowering& l, size_t i, vireo::Tensor* out, const vireo::Tensor** at) {
   *at = nullptr;
   if (!l.has(i) || l.in(i).count() == 0) return true;
   if (!l.constant(i) || l.in(i).constant_bytes < l.in(i).bytes()) return false;
@@ -54,8 +54,8 @@ class Resample {
   std::string run() {
     const Datum &x = l_.in(0), &y = l_.out(0);
     if (std::string why = refuse(); !why.empty()) return why;
-    Tensor given[3];
-    const Tensor* at[3];
+    vireo::Tensor given[3];
+    const vireo::Tensor* at[3];
     for (size_t i = 0; i < 3; ++i) {
       if (!read(l_, i + 1, &given[i], &at[i])) return "its scales come with the data";
     }

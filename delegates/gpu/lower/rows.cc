@@ -1,5 +1,6 @@
 // Operators that need a row as a whole: softmax, reductions, normalisations.
 #include <functional>
+#include <limits>
 
 #include "delegates/gpu/lower/work.h"
 #include "sdk/ops/arg/arg_generated.h"
@@ -310,11 +311,42 @@ std::string reduce(Lowering& l, const Reduction& r, const Laid& from, DType dtyp
   return rows.push({to.memory});
 }
 
+// What is left of nothing, as sdk/ops/reduce has it.
+std::string reduce_nothing(Lowering& l, const Reduction& r) {
+  const DType dtype = l.out(0).dtype;
+  const Laid to = l.make(l.node().outputs[0]);
+  ChainProblem p;
+  p.shape = l.out(0).dims;
+  ExpressionBuilder b(&p.expression);
+  int y = 0;
+  if (is_real(dtype)) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    float v = r.combine == Combine::kProduct ? 1.0f : r.combine == Combine::kMax ? -kInfinity : 0.0f;
+    if (r.combine == Combine::kMin) v = kInfinity;
+    if (r.mean) v = std::numeric_limits<float>::quiet_NaN();
+    if (r.logarithm) v = -kInfinity;
+    y = b.constant_f32(v);
+    if (dtype != kReal) y = b.function(Function::kCast, dtype, y);
+  } else {
+    const int bits = dtype_bits(dtype) - (dtype_is_signed(dtype) ? 1 : 0);
+    const uint64_t most = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    const uint64_t least = dtype_is_signed(dtype) ? ~most : 0;
+    const uint64_t all = dtype == DType::kBool ? 1 : r.combine == Combine::kMin ? most : least;
+    y = b.constant(dtype, r.combine == Combine::kProduct ? 1 : r.combine == Combine::kSum ? 0 : all);
+    if (dtype == DType::kBool && r.combine == Combine::kMax) p.expression.steps.back().bits = 0;
+  }
+  b.output(y, view_of(to));
+  Work& w = l.push(std::move(p));
+  w.writes = {to.memory};
+  return "";
+}
+
 std::string reduce(Lowering& l) {
   const Node& n = l.node();
   const Datum& x = l.in(0);
   Reduction r;
   if (std::string why = reduction_of(n, x.dtype, &r); !why.empty()) return why;
+  if (x.count() == 0) return reduce_nothing(l, r);
   Extents axes;
   if (l.has(1) && !l.integers(1, &axes)) return "its axes are not constant";
   // Both tables begin with the same fields.

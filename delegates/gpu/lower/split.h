@@ -6,6 +6,9 @@
 
 namespace vireo::gpu {
 
+// What the sums of a split product take at most: kMostGroups tiles of 64 x 64 sums.
+constexpr uint64_t kMostSplitBytes = uint64_t{512} * 64 * 64 * 4;
+
 // Behind fuse(). Each share writes its sums; a chain adds them up, always in the same order, and goes on with what the
 // product's epilogue was.
 void split_depth(Lowering* lowering);

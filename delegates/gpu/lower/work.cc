@@ -1,5 +1,6 @@
 #include "delegates/gpu/lower/work.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "delegates/gpu/templates/elements.h"
@@ -237,6 +238,7 @@ void Lowering::copy(const Extents& shape, DType dtype, const Laid& from, const L
 
 bool Lowering::integers(size_t i, Extents* to) const {
   to->clear();
+  if (has(i) && in(i).count() == 0) return true;
   if (!constant(i)) return false;
   const Datum& v = in(i);
   const int64_t count = v.count();
@@ -348,15 +350,40 @@ std::string check_value(const Datum& v, const Target& target) {
   return "";
 }
 
+// Its result is known also where its input is empty.
+bool is_reduction(uint16_t op) {
+  switch (op) {
+    case VIREO_OP_REDUCE_SUM:
+    case VIREO_OP_REDUCE_MEAN:
+    case VIREO_OP_REDUCE_MAX:
+    case VIREO_OP_REDUCE_MIN:
+    case VIREO_OP_REDUCE_PROD:
+    case VIREO_OP_REDUCE_NORM:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string Lowering::add(const Node& n) {
   node_ = &n;
   if (n.output(0) < 0) return "its first output is left out";
+  // A node that was taken makes nothing in a run in which all its results are empty.
+  const bool makes =
+      std::any_of(n.outputs.begin(), n.outputs.end(), [this](int v) { return v >= 0 && value(v).count() != 0; });
+  if (network_.in_run && !makes) {
+    for (const int v : n.outputs) {
+      if (v >= 0) (void)make(v);
+    }
+    return "";
+  }
   for (const std::vector<int>* list : {&n.inputs, &n.outputs}) {
     for (const int v : *list) {
-      // An absent list of integers may have no elements: who reads it looks.
+      // An absent list of integers may have no elements: the lowering of its operator looks.
       if (v < 0 || (value(v).constant != nullptr && value(v).count() == 0)) continue;
+      if (value(v).count() == 0 && is_reduction(n.op) && list == &n.inputs) continue;
       if (std::string why = check_value(value(v), target_); !why.empty()) return why;
     }
   }

@@ -23,7 +23,8 @@ constexpr DType kPlaceType = DType::kI32;  // of coordinates
 inline size_t axis_of(int64_t axis, int rank) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); }
 inline bool is_real(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16; }
 inline bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
-inline bool is_code(DType t) { return is_byte(t) || t == DType::kI16 || t == DType::kU16; }
+// Integers that numbers are quantized to.
+inline bool is_code(DType t) { return dtype_is_integer(t) && dtype_bits(t) <= 16; }
 
 // A run of bytes that is written once: a value of the part's border, a constant, or what a node leaves for others.
 struct Memory {
@@ -83,7 +84,6 @@ class Lowering {
 
   // For the lowering of operators.
   const Target& target() const { return target_; }
-  bool is_open() const { return network_.open; }  // extents change from run to run
   const Node& node() const { return *node_; }
   const Datum& value(int v) const { return network_.values[static_cast<size_t>(v)]; }
   const Datum& in(size_t i) const { return value(node_->inputs[i]); }
