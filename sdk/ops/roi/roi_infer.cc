@@ -5,6 +5,7 @@
 //   MaxRoiPool  (x [N, C, H, W], rois [R, 5] batch x1 y1 x2 y2) -> [R, C, pooled_height, pooled_width]: the largest
 //   element of
 //               each bin, 0 for an empty one
+//   sampling_ratio is at most 1,024: each bin has its square of points, however small the map is
 // kInvalidArgument for a batch index outside x. Source: ONNX opset 16 "RoiAlign" (He et al. 2017, "Mask R-CNN"), opset
 // 1 "MaxRoiPool" (Girshick 2015, "Fast R-CNN").
 #include "sdk/ops/roi/roi_generated.h"
@@ -12,6 +13,8 @@
 
 namespace vireo {
 namespace {
+
+constexpr int32_t kMostPoints = 1024;  // of a bin along an axis
 
 Status pooled(InferContext& ctx, int64_t height, int64_t width, int64_t columns) {
   const TensorType& x = ctx.input(0);
@@ -42,8 +45,10 @@ Status infer_align(InferContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "RoiAlign: {} batch indices for rois {}", ctx.input(2).shape[0],
                     ctx.input(1).shape);
   }
-  if (a.sampling_ratio() < 0)
-    return ctx.fail(Status::kInvalidModel, "RoiAlign: sampling_ratio is {}", a.sampling_ratio());
+  if (a.sampling_ratio() < 0 || a.sampling_ratio() > kMostPoints) {
+    return ctx.fail(Status::kInvalidModel, "RoiAlign: sampling_ratio is {}, wanted 0 to {}", a.sampling_ratio(),
+                    kMostPoints);
+  }
   return pooled(ctx, a.output_height(), a.output_width(), 4);
 }
 

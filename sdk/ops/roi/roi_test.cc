@@ -110,6 +110,15 @@ TEST(RoiAlign, MaxCountsPointsOutsideAsZero) {
   EXPECT_LT(t.y().as<float>()[1], 0);
 }
 
+// Points of a bin that an attribute asks for are all visited: a file of 1 KB could ask for 2^62.
+TEST(RoiAlign, RefusesMorePointsThanAreWorthIt) {
+  attrs::RoiAlignT a;
+  for (const int32_t points : {1024, 1025, INT32_MAX, -1}) {
+    a.sampling_ratio = points;
+    EXPECT_EQ(align(a, {0, 0, 1, 1}, {0}).run(), points == 1024 ? Status::kOk : Status::kInvalidModel) << points;
+  }
+}
+
 TEST(RoiAlign, RefusesABatchEntryOutside) {
   for (const int64_t n : {2, -1}) EXPECT_EQ(align({}, {0, 0, 1, 1}, {n}).run(), Status::kInvalidArgument);
 }
