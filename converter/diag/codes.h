@@ -30,7 +30,7 @@ enum class Code {
   kBadAttribute = 213,       // missing, there twice, none of the operator's, or of another type
   kAssumedShape = 214,       // warning: says what is assumed, as of a rank that only a run knows
   kNotLookedAt = 215,        // retired: the report counts nodes behind failed ones
-  kDeclaredOtherwise = 216,  // warning: an output is listed twice, or declared as another type than its node makes
+  kDeclaredOtherwise = 216,  // warning: an output is listed twice, or a value declared as another type than is made
   kBeyondStandard = 217,     // warning: a node that the standard does not allow; says how it is read
   kConstantInput = 218,      // warning: inputs that the file has values for, which are constants here
   kAboveLimit = 219,         // the model unfolds to more than a conversion makes (ir/budget.h)

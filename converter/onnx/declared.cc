@@ -5,6 +5,7 @@
 
 #include "converter/onnx/protos.h"
 #include "converter/onnx/reproduce.h"
+#include "converter/onnx/scope.h"
 #include "converter/onnx/state.h"
 
 namespace vireo::importer {
@@ -130,6 +131,29 @@ void Declared::check(const ::onnx::ValueInfoProto& output, const ir::Value* valu
       "output \"" + output.name() + "\" is declared as " + declared + ", and its node makes" +
           reproducer_.type_text(value),
       "the output is what its node makes: correct the declaration, or add a node that converts it");
+}
+
+// Exporters that declare one value wrongly mostly do so with many: the first is named, the others are counted.
+void Declared::check_inside(const Scope& scope) const {
+  std::string first;
+  size_t others = 0;
+  for (const auto& info : state_.model.graph().value_info()) {
+    const int32_t type = info.type().tensor_type().elem_type();
+    const auto at = scope.names.find(info.name());
+    if (type <= 0 || type >= kDTypeCount || at == scope.names.end() || at->second == &state_.poison) continue;
+    const ir::Value* value = at->second;
+    if (value->type.dtype == static_cast<DType>(type) || value->type.dtype == DType::kNone) continue;
+    if (first.empty()) {
+      first = "value \"" + info.name() + "\" is declared as " + dtype_name(static_cast<DType>(type)) +
+              ", and its node makes" + reproducer_.type_text(value);
+    } else {
+      ++others;
+    }
+  }
+  if (first.empty()) return;
+  if (others != 0) first += "; so are " + std::to_string(others) + (others == 1 ? " other" : " others");
+  state_.diagnostics.warning(Code::kDeclaredOtherwise, first,
+                             "values are what their nodes make: correct value_info, or run onnx.shape_inference again");
 }
 
 }  // namespace vireo::importer

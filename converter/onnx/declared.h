@@ -16,6 +16,7 @@ namespace vireo::importer {
 
 struct ImportState;
 class Reproducer;
+struct Scope;
 
 class Declared {
  public:
@@ -34,6 +35,8 @@ class Declared {
   void adopt(const std::string& name, ir::Value* value) const;
   // Warns where an output is declared as something else than its node makes.
   void check(const ::onnx::ValueInfoProto& output, const ir::Value* value) const;
+  // Warns once where values inside the graph are declared as other types than their nodes make.
+  void check_inside(const Scope& scope) const;
 
  private:
   void check_open(const std::string& output, int axis, const std::string& name, Dim made) const;

@@ -112,6 +112,28 @@ TEST(Declared, OutputsOfAnotherTypeThanTheirNodesMake) {
   EXPECT_EQ(said_of_output(1, {}), "") << "as those write it who do not know the rank";
 }
 
+TEST(Declared, ValuesInsideOfAnotherTypeThanTheirNodesMake) {
+  const auto said = [](const std::vector<int>& types) {
+    ::onnx::ModelProto m = new_model();
+    std::string last = "x";
+    add_value(m.mutable_graph()->add_input(), last, 1, {2});
+    for (size_t i = 0; i < types.size(); ++i) {
+      const std::string name = "t" + std::to_string(i);
+      add_node(&m, "Relu", {last}, name);
+      add_value(m.mutable_graph()->add_value_info(), name, types[i], {2});
+      last = name;
+    }
+    add_value(m.mutable_graph()->add_output(), last, 1, {2});
+    Diagnostics diagnostics;
+    EXPECT_NE(import_model(m, "", {}, Guess::kUsual, &diagnostics).graph, nullptr);
+    EXPECT_LE(diagnostics.all().size(), 1u) << diagnostics.text();
+    return diagnostics.all().empty() ? std::string() : diagnostics.all()[0].what;
+  };
+  EXPECT_EQ(said({1, 1, 0}), "");
+  EXPECT_EQ(said({1, 7}), "value \"t1\" is declared as int64, and its node makes float32[2]");
+  EXPECT_EQ(said({7, 1, 11, 6}), "value \"t0\" is declared as int64, and its node makes float32[2]; so are 2 others");
+}
+
 TEST(Declared, OutputsThatAreListedAgain) {
   ::onnx::ModelProto m = new_model();
   add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});

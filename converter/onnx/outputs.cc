@@ -69,6 +69,7 @@ void add_outputs(const Tools& tools, Scope& scope) {
       scope.graph->add_output(v, name);
     }
   }
+  tools.declared.check_inside(scope);
 }
 
 }  // namespace vireo::importer
