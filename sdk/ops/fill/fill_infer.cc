@@ -61,7 +61,9 @@ Status infer_range(InferContext& ctx) {
   }
   if (real) {
     const double n = ceil((ctx.real(1, 0) - ctx.real(0, 0)) / ctx.real(2, 0));
-    if (!(n < 1e15)) return ctx.fail(Status::kInvalidModel, "Range: delta does not lead from start to limit");
+    if (!(n < 1e15)) {
+      return ctx.fail(Status::kInvalidModel, "Range: delta does not lead from start to limit in 10^15 elements");
+    }
     y.shape[0] = n > 0 ? static_cast<Dim>(n) : 0;
     return Status::kOk;
   }
