@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -126,6 +127,11 @@ int run_app(int argc, char** argv, Extensions extensions) {
   } catch (const std::bad_alloc&) {
     errors.print("no_memory", "this machine has not enough memory for that",
                  "use a smaller input or model, or allow more (--max-memory)");
+    return 1;
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().string();
+    errors.print(Failure("cannot read " + path + ": " + error.code().message(), "check that you may read it",
+                         {"VIREO_IO", path, "", "", "", ""}));
     return 1;
   } catch (const std::exception& error) {
     errors.print("failed", error.what(), "");

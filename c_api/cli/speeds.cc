@@ -83,7 +83,8 @@ std::optional<Speeds> measured_speeds(const vireo_device_info& info) {
   } catch (const Failure&) {  // no home: nothing was kept
     return std::nullopt;
   }
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  std::error_code error;  // as in a folder of another user: nothing was kept there for this one
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
   const auto refuse = [&](const std::string& why) {
     std::cerr << "note: " << path << " " << why << ": not used; vireo devices --measure writes it again\n";
     return std::nullopt;

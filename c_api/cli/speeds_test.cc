@@ -112,6 +112,14 @@ TEST_F(SpeedsFile, DamagedFilesAreNotUsed) {
   EXPECT_FALSE(refused(whole));
 }
 
+// As in a folder of another user, whose files may not even be looked at.
+TEST_F(SpeedsFile, AFolderThatCannotBeReadHoldsNothing) {
+  const std::string loop = folder_ + "/loop";
+  std::filesystem::create_symlink("loop", loop);
+  setenv("XDG_CACHE_HOME", loop.c_str(), 1);
+  EXPECT_FALSE(measured_speeds(info_).has_value());
+}
+
 // The CPU of this machine: how fast it is does not matter here, but that everything is measured and kept.
 TEST_F(SpeedsFile, MeasuresThisMachine) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;

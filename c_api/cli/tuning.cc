@@ -42,7 +42,8 @@ Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int thread
   if (file.empty()) return;
   cpu_ = fingerprint(runtime);
   path_ = file == "auto" ? cache_file("tuning", cpu_) : file;
-  if (!std::filesystem::exists(path_)) {
+  std::error_code error;  // what must be there and cannot be looked at, read_file says
+  if (!std::filesystem::exists(path_, error) && !(error && must_exist)) {
     if (must_exist) throw Failure("there is no tuning file " + path_, "vireo tune MODEL writes one");
     return;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 
+#include <filesystem>
 #include <string>
 
 #include "c_api/cli/failure.h"
@@ -89,6 +90,13 @@ TEST_F(TuningFile, RefusesWhatIsNoTuningFile) {
   }
   EXPECT_THROW(Tuning(path_ + ".none", runtime_, 1), Failure);
   EXPECT_EQ(Tuning("", runtime_, 1).preference(), nullptr);
+}
+
+// A link to itself, for files that may not even be looked at.
+TEST_F(TuningFile, WhatCannotBeReadIsRefusedWhereItIsNeeded) {
+  std::filesystem::create_symlink(std::filesystem::path(path_).filename(), path_);
+  EXPECT_NO_THROW(Tuning(path_, runtime_, 1, false));
+  EXPECT_THROW(Tuning(path_, runtime_, 1), Failure);
 }
 
 }  // namespace

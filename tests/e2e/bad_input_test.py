@@ -116,6 +116,13 @@ class BadInput(unittest.TestCase):
         self.refused("convert", self.onnx, "-o", self.room / "no_folder" / "x.vireo", says=["no_folder", "create the folder"])
         self.refused("convert", self.onnx, "-o", self.room, says=[str(self.room)])
         self.refused("conformance", self.room / "none", says=["none"])
+        loop = self.room / "loop"
+        loop.symlink_to("loop")  # as a folder that may not be looked at: also root may not
+        self.addCleanup(loop.unlink)
+        for arguments in (("conformance", loop), ("keygen", loop / "maker")):
+            done = self.refused(*arguments, says=["cannot read", str(arguments[1]), "help:"])
+            self.assertNotIn("filesystem error", done.stderr)
+        support.vireo("run", self.file, "--input", f"features={self.features()}", environment={"XDG_CACHE_HOME": loop})
 
     def test_what_is_no_regular_file(self):
         """Nobody writes to the FIFO, and /dev/zero never ends: what waits for either never comes back."""
