@@ -219,7 +219,7 @@ void inspect(const InspectOptions& options, Context& context) {
     }
   }
   if (!open.empty()) {
-    std::cout << "  memory      depends on open dimensions (convert with --shape to bound them):";
+    std::cout << "  memory      depends on open dimensions (convert with --bound NAME=8 to bound them):";
     for (const std::string& name : names) std::cout << " " << name;
     std::cout << "\n";
   } else if (result.contains("memory")) {

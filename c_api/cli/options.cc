@@ -95,7 +95,8 @@ void add_shapes(Command verb, std::vector<std::string>* shapes) {
 }
 
 void add_bounds(Command verb, std::vector<std::string>* bounds) {
-  verb.add_repeated("--bound", *bounds, "DIMENSION=8: upper bound of a dimension whose size depends on the data");
+  verb.add_repeated("--bound", *bounds,
+                    "DIMENSION=8: upper bound of a dimension that is open, or whose size depends on the data");
 }
 
 }  // namespace vireo::cli

@@ -113,7 +113,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
     for (const std::string& name : report.open_dimensions) std::cout << name << " ";
-    std::cout << "(a session needs a bound for each; --shape NAME=1..8,... puts bounds into the file)\n";
+    std::cout << "(a session needs a bound for each; --bound NAME=8 puts one into the file)\n";
   }
   if (!checked) return;
   for (const PassLog& pass : report.passes) {

@@ -205,9 +205,11 @@ class InputReader {
             "--keep-input " + name + " keeps it as an input");
         continue;
       }
+      std::string help = all.empty() ? "the model has no inputs" : "its inputs are: " + all;
+      if (option->dims.size() == 1 && option->dims[0].name.empty())
+        help += "; a dimension gets its bound from --bound " + name + "=" + text_of(option->dims[0]);
       state_.diagnostics.error(Code::kBadShapeOption,
-                               "--shape names input " + in_quotes(name) + ", which the model does not have",
-                               all.empty() ? "the model has no inputs" : "its inputs are: " + all);
+                               "--shape names input " + in_quotes(name) + ", which the model does not have", help);
     }
   }
 
@@ -270,6 +272,12 @@ class InputReader {
     }
     if (!range.name.empty()) return;
     const std::string name = dim_name(info, i);
+    if (range.hi == 0 && number != 0) {
+      state_.diagnostics.warning(Code::kBadShapeOption,
+                                 "--shape gives dimension " + std::to_string(i) + " of input " +
+                                     in_quotes(info.name()) + " as 0: the input has no elements",
+                                 "to leave a dimension open, write a name or a range in its place, such as n or 1..8");
+    }
     const auto [at, fresh] = bounds_.emplace(name, NamedBounds{range, info.name()});
     const NamedBounds& known = at->second;
     if (fresh || number >= 0 || (known.range.lo == range.lo && known.range.hi == range.hi)) return;

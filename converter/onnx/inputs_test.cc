@@ -77,5 +77,24 @@ TEST(ShapeOption, OverridingADeclaredExtentWarns) {
   }
 }
 
+TEST(ShapeOption, NoElementsWarn) {
+  for (const auto& [given, warnings] : std::vector<std::pair<DimRange, size_t>>{{{0, 0}, 1}, {{0, 8}, 0}}) {
+    ModelBuilder m;
+    two_of_one_name(m);
+    const Imported i(m, {{"phones", {given, {3, 3}}}});
+    ASSERT_NE(i.graph, nullptr) << i.diagnostics.text();
+    ASSERT_EQ(i.diagnostics.all().size(), warnings) << i.diagnostics.text();
+    EXPECT_EQ(i.diagnostics.text().find("has no elements") != std::string::npos, warnings != 0);
+  }
+}
+
+TEST(ShapeOption, ADimensionIsNoInput) {
+  ModelBuilder m;
+  two_of_one_name(m);
+  const Imported i(m, {{"N", {{1, 8}}}});
+  EXPECT_EQ(i.graph, nullptr);
+  EXPECT_NE(i.diagnostics.text().find("--bound N=1..8"), std::string::npos) << i.diagnostics.text();
+}
+
 }  // namespace
 }  // namespace vireo::importer::inputs_test

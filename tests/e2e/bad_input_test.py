@@ -311,6 +311,9 @@ class BadInput(unittest.TestCase):
         self.refused("convert", self.onnx, "-o", out, "--shape", "features=1,1,49", says=["features"])
         self.refused("convert", self.onnx, "-o", out, "--shape", "nothing=1", says=["nothing"])
         self.refused("convert", self.onnx, "-o", out, "--shape", "features=a,b", says=["--shape"])
+        self.refused("convert", self.onnx, "-o", out, "--shape", "batch=8", says=["--bound batch=8"])
+        support.vireo("convert", self.onnx, "-o", out, "--bound", "batch=8")
+        out.unlink()
         signature = self.room / "s.json"
         signature.write_text('{"inputs": [{"name": "features", "meaning": "smell"}]}')
         self.refused("convert", self.onnx, "-o", out, "--signature", signature, says=["smell"])

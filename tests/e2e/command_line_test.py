@@ -279,7 +279,7 @@ class Wording(unittest.TestCase):
         self.assertEqual(vireo("run", cut).stderr.count("wording_cut.vireo"), 1)
 
     def test_inspect_names_open_dimensions(self):
-        self.assertIn("depends on open dimensions (convert with --shape to bound them): batch\n", vireo("inspect", self.path).stdout)
+        self.assertIn("depends on open dimensions (convert with --bound NAME=8 to bound them): batch\n", vireo("inspect", self.path).stdout)
 
     def test_tune_says_where_there_is_no_choice(self):
         arguments = ("tune", self.path, "--seconds", "0.1", "--threads", "1", "-o", support.WORK / "wording.json")
