@@ -1,6 +1,9 @@
 // The only file that includes CLI11.
 #include "c_api/cli/command.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -309,7 +312,11 @@ Option Command::add_option(const std::string& names, uint64_t& value, const std:
 }
 
 Option Command::add_option(const std::string& names, double& value, const std::string& description) {
-  return keep(app_->add_option(names, value, description));
+  CLI::Option* option = app_->add_option(names, value, description);
+  option->check(CLI::Validator(  // NaN is neither below the least number nor above the most
+      [](std::string& text) { return isnan(atof(text.c_str())) ? "Value " + text + " is no number" : std::string(); },
+      ""));
+  return keep(option);
 }
 
 Option Command::add_option(const std::string& names, std::vector<std::string>& values, const std::string& description) {

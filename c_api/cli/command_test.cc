@@ -107,6 +107,7 @@ TEST(Command, CountsAreNotNegative) {
   for (const char* option : {"--length", "--weight"}) {
     const std::string text = fault({"draw", "line", option, "-0.5"});
     EXPECT_TRUE(names(text, option) && names(text, "-0.5") && text.size() < 80) << text;
+    EXPECT_TRUE(names(fault({"draw", "line", option, "nan"}), "nan is no number"));
   }
 }
 

@@ -287,6 +287,8 @@ class BadInput(unittest.TestCase):
             with self.subTest(arguments):
                 self.refused(*arguments)
         self.refused("fly", self.file, says=["fly"])
+        self.refused("bench", self.file, "--seconds", "nan", says=["nan is no number"])
+        self.refused("verify", self.file, self.reference, "--atol", "nan", says=["nan is no number"])
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["sample data", "--calibrate"])
         # What is not built is refused by name.
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
