@@ -128,7 +128,8 @@ std::string hint_for(const std::string& verb, const Command& root) {
   for (const Command& known : root.verbs()) {
     if (known.find_option("--" + verb)) return "did you mean " + known.name() + " --" + verb + "? ";
   }
-  return "";
+  const bool is_file = verb.find_first_of("./") != std::string::npos;
+  return is_file ? "a verb comes first: " + root.name() + " VERB " + verb + "; " : "";
 }
 
 // `range` with a message of its own: the parser's names the largest number, of 309 digits.
@@ -165,7 +166,8 @@ void refuse_options_as_values(CLI::App& root) {
   }
 }
 
-// "did you mean --input? " for the first option of `words` that neither the verb nor the program has.
+// "did you mean --input? " for the first option of `words` that neither the verb nor the program has, or for a file
+// that an option would take.
 std::string hint_for(const std::vector<std::string>& words, const CLI::App& root, const CLI::App& verb) {
   std::vector<std::string> known;
   for (const CLI::App* app : {&verb, &root}) {
@@ -176,6 +178,12 @@ std::string hint_for(const std::vector<std::string>& words, const CLI::App& root
   for (const std::string& word : words) {
     std::string hint = word.rfind("--", 0) == 0 ? did_you_mean(word.substr(0, word.find('=')), known) : "";
     if (!hint.empty()) return hint;
+  }
+  // "run model.vireo x.npy": a file of data behind the model.
+  if (words.empty() || words[0].empty() || words[0][0] == '-') return "";
+  for (const CLI::Option* option : verb.get_options({})) {
+    if (option->check_lname("data") || option->get_description().find("NAME=FILE") != std::string::npos)
+      return "did you mean --" + option->get_lnames()[0] + " " + words[0] + "? ";
   }
   return "";
 }

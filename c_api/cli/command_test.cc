@@ -14,7 +14,7 @@ namespace {
 struct Program {
   CommandLine line{"paint", "Paints.", "paint 1.2"};
   std::string shape, style;
-  std::vector<std::string> colors;
+  std::vector<std::string> colors, inputs;
   int width = 1, mode = -1;
   bool json = false, ran = false;
   Option width_option;
@@ -24,6 +24,7 @@ struct Program {
     draw.add_option("shape", shape, "what to draw").required();
     width_option = draw.add_option("-w,--width", width, "of the pen").range(1, 9).show_default();
     draw.add_repeated("--color", colors, "of the lines");
+    draw.add_repeated("-i,--input", inputs, "NAME=FILE: to draw over");
     draw.add_choice(
         "--mode", {{"fast", 0}, {"fine", 7}}, [this](int choice) { mode = choice; }, "how");
     draw.add_flag("--style", style, "of the pen").needs(width_option);
@@ -126,6 +127,8 @@ TEST(Command, FaultsSayWhatWasMeant) {
   EXPECT_EQ(hint({"draw", "line", "--frobnicate"}), "");
   EXPECT_EQ(hint({"style", "line"}), "did you mean draw --style? ");
   EXPECT_EQ(hint({"frobnicate"}), "");
+  EXPECT_EQ(hint({"draw", "line", "paper.png"}), "did you mean --input paper.png? ");
+  EXPECT_EQ(hint({"paper.png"}), "a verb comes first: paint VERB paper.png; ");
 }
 
 TEST(Command, AnUnknownVerbIsNoMatterOfHelp) {

@@ -178,8 +178,8 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, c
     return;
   }
   if (!convert) {
-    throw Failure("cannot load " + path + ": it is not a .vireo file, and this vireo is built without the converter",
-                  "convert it on a workstation: vireo convert MODEL.onnx -o MODEL.vireo",
+    throw Failure("cannot load " + path + ": it is not a .vireo file",
+                  "convert it first, with a vireo that has the converter: vireo convert MODEL.onnx -o MODEL.vireo",
                   {"failed", path, "", "", "", ""});
   }
   *this = Model(convert(path), path, threads, {}, allocator);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -66,6 +67,7 @@ Array load_one(const std::string& path, const vireo_value_info& info, const vire
   const auto opened = archives->find(path);
   if (opened != archives->end()) return fit_dtype(load_entry(*opened->second, path, info.name), info.dtype);
   std::vector<uint8_t> bytes = read_file(path);
+  if (bytes.empty()) throw Failure(path + " is empty", "write it again: it may have been cut short");
   if (starts_with(bytes, "\x93NUMPY", 6)) return fit_dtype(parse_npy(bytes.data(), bytes.size(), path), info.dtype);
   if (starts_with(bytes, "PK", 2)) {
     const auto& archive = (*archives)[path] = std::make_unique<NpzFile>(std::move(bytes), path);
@@ -156,8 +158,13 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     auto [name, path] = split_assignment(text);
     if (text.find('=') == std::string::npos) {
       if (model.inputs().size() != 1)
-        throw Failure("--input " + text + " does not say which input it is for", input_list(model));
+        throw Failure("--input " + text + " does not say which input it is for",
+                      "write --input NAME=FILE; " + input_list(model), {"failed", "", "", text, "", ""});
       name = model.inputs()[0].name;
+      std::error_code ignored;
+      if (text == name && !std::filesystem::exists(text, ignored))
+        throw Failure("--input " + text + " names no file", "write --input " + text + "=FILE",
+                      {"failed", "", "", text, "", ""});
     }
     const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
                                  [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });

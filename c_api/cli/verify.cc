@@ -146,7 +146,9 @@ void finish_placements(const VerifyOptions& options, const Model& model, Bounds 
 void verify(const VerifyOptions& options, Context& context) {
   if (options.reference.empty()) {
     if (options.placements == 0)
-      throw Failure("verify takes reference answers, or --placements to compare with the CPU alone");
+      throw Failure("there is nothing to compare with",
+                    "name a file of reference answers (vireo verify MODEL REF.npz), or compare with the CPU by "
+                    "--placements");
     const Model model(options.model, options.session.threads, context.extensions.convert, marked_memory());
     Bounds bounds;
     std::vector<std::string> assumed;

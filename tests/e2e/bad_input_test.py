@@ -229,6 +229,12 @@ class BadInput(unittest.TestCase):
         self.refused("verify", self.file, MODELS / "kws_gru.npz", says=["features", "kws_gru.npz"])
         one = f"features={self.reference}"
         self.refused("run", self.file, "--input", one, "--input", one)
+        self.refused("run", self.file, "--input", "features", says=["--input features=FILE"])
+        self.refused("run", self.file, self.reference, says=[f"did you mean --input {self.reference}?"])
+        empty = self.room / "empty.npy"
+        empty.touch()
+        self.addCleanup(empty.unlink)
+        self.refused("run", self.file, "--input", f"features={empty}", says=["empty.npy is empty"])
 
     def test_wrong_arrays(self):
         reason = support.missing("numpy")
@@ -287,8 +293,12 @@ class BadInput(unittest.TestCase):
             with self.subTest(arguments):
                 self.refused(*arguments)
         self.refused("fly", self.file, says=["fly"])
+        self.refused(self.file, says=[f"vireo VERB {self.file}"])
         self.refused("bench", self.file, "--seconds", "nan", says=["nan is no number"])
         self.refused("verify", self.file, self.reference, "--atol", "nan", says=["nan is no number"])
+        self.refused("verify", self.file, says=["REF.npz", "--placements"])
+        done = self.refused("pack", self.onnx, "-o", self.room / "x.vireo", says=["is not a .vireo file", "vireo convert"])
+        self.assertNotIn("built without", done.stderr)
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["sample data", "--calibrate"])
         # What is not built is refused by name.
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
