@@ -49,10 +49,11 @@ vireo_status Part::bind(const Place* places) {
   if (device_->lost()) return VIREO_DEVICE_LOST;
   const size_t inputs = schedule().inputs.size();
   for (size_t i = 0; i < places_.size(); ++i) {
-    const uint64_t bytes = words_up(i < inputs ? schedule().inputs[i] : schedule().outputs[i - inputs]);
-    if (!holds(places[i], bytes)) return VIREO_INVALID_ARGUMENT;
+    const uint64_t bytes = i < inputs ? schedule().inputs[i] : schedule().outputs[i - inputs];
+    if (bytes != 0 && !holds(places[i], words_up(bytes))) return VIREO_INVALID_ARGUMENT;  // an empty value has no place
   }
   bound_ = VK_NULL_HANDLE;
+  has_places_ = true;
   places_.assign(places, places + places_.size());
   return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_.at(places_.data(), own_, &bound_);
 }
@@ -100,7 +101,7 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
 vireo_status Part::submit(const Run& run, std::string* why) {
   VkCommandBuffer commands = bound_;
   if (source_ != nullptr) {
-    if (run.graph == nullptr || places_.empty() || places_[0].buffer == nullptr) return VIREO_INVALID_ARGUMENT;
+    if (run.graph == nullptr || !has_places_) return VIREO_INVALID_ARGUMENT;
     Recordings* recordings = nullptr;
     if (const vireo_status status = prepare(run, &recordings, why); status != VIREO_OK) return status;
     if (const vireo_status status = recordings->at(places_.data(), own_, &commands); status != VIREO_OK) return status;
@@ -111,7 +112,9 @@ vireo_status Part::submit(const Run& run, std::string* why) {
   Ticket ticket = 0;
   if (const vireo_status status = device_->submit(commands, &ticket); status != VIREO_OK) return status;
   ticket_.store(ticket);
-  for (const Place& at : places_) at.buffer->last.store(ticket);
+  for (const Place& at : places_) {
+    if (at.buffer != nullptr) at.buffer->last.store(ticket);
+  }
   return VIREO_OK;
 }
 

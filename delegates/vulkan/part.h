@@ -83,6 +83,7 @@ class Part {
   Buffer errors_;
   std::vector<const char*> names_;
   std::vector<Place> places_;
+  bool has_places_ = false;
   VkCommandBuffer bound_ = VK_NULL_HANDLE;  // of fixed shapes
   std::unique_ptr<Source> source_;
   uint64_t table_bytes_ = 0;

@@ -103,9 +103,10 @@ vireo_status Recordings::allocate() {
 
 vireo_status Recordings::at(const Place* places, const OwnPlaces& own, VkCommandBuffer* out) {
   const size_t count = schedule_.inputs.size() + schedule_.outputs.size();
+  const auto id_of = [](const Place& at) { return at.buffer == nullptr ? 0 : at.buffer->id; };
   const auto has_them = [&](const Recording& r) {
     for (size_t i = 0; i < count; ++i) {
-      if (r.ids[i] != places[i].buffer->id || r.places[i].offset != places[i].offset) return false;
+      if (r.ids[i] != id_of(places[i]) || r.places[i].offset != places[i].offset) return false;
     }
     return r.used != 0;
   };
@@ -116,7 +117,7 @@ vireo_status Recordings::at(const Place* places, const OwnPlaces& own, VkCommand
     found->used = 0;
     for (size_t i = 0; i < count; ++i) {
       found->places[i] = places[i];
-      found->ids[i] = places[i].buffer->id;
+      found->ids[i] = id_of(places[i]);
     }
     if (const vireo_status status = record(own, found); status != VIREO_OK) return status;
   }

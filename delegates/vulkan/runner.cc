@@ -26,14 +26,14 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
   };
   std::vector<Place> places;
   OwnPlaces own;
-  for (const Bytes& value : *values) places.push_back(place(value.size()));
+  for (const Bytes& value : *values) places.push_back(value.empty() ? Place() : place(value.size()));
   for (const gpu::Weight& w : schedule.weights) own.weights.push_back(place(w.bytes));
   own.inner = place(schedule.inner_bytes);
   own.data = place(schedule.data.size());
   std::string why;
   vireo_status status = device_->allocate(bytes, Use::kDevice, &arena.block);
   const auto write = [&](const Place& at, const void* from, uint64_t size) {
-    if (status == VIREO_OK) status = device_->write(arena.block, at.offset, from, size);
+    if (status == VIREO_OK && size != 0) status = device_->write(arena.block, at.offset, from, size);
   };
   if (status == VIREO_OK) {
     Part part(device_);
@@ -45,8 +45,10 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
     if (status == VIREO_OK) status = part.submit({}, &why);
     // A driver on the processor compiles at the first launch, which takes long beside other tests.
     if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS, &found);
-    for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i)
+    for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i) {
+      if ((*values)[i].empty()) continue;
       status = device_->read(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
+    }
   }
   device_->release(&arena.block);
   if (status != VIREO_OK && why.empty()) why = "status " + std::to_string(status);

@@ -64,6 +64,19 @@ TEST_F(RunnerTest, WeightsAreUploaded) {
   EXPECT_EQ(y[0], expected);
 }
 
+// As the host has it where a device has memory of its own.
+TEST_F(RunnerTest, EmptyValuesHaveNoPlace) {
+  gpu::Schedule s = add_schedule(64, 1);
+  s.inputs.push_back(0);
+  s.outputs.insert(s.outputs.begin(), 0);
+  s.steps.back().bindings.back().index = 1;
+  std::vector<Runner::Bytes> y;
+  ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 3)), {}}, {}, &y), "");
+  ASSERT_EQ(y.size(), 2u);
+  EXPECT_TRUE(y[0].empty());
+  EXPECT_EQ(y[1], bytes_of(counted(64, 4)));
+}
+
 // A schedule that lacks a barrier, for validation_test.py: layers that do not see it would see nothing else.
 TEST_F(RunnerTest, DISABLED_BarrierIsMissing) {
   gpu::Schedule s = add_schedule(1000, 3);

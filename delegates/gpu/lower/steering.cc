@@ -10,7 +10,20 @@
 namespace vireo::gpu {
 namespace {
 
-enum class Says : uint8_t { kNothing, kShape, kAxes, kBegins, kEnds, kSteps, kPads, kFill, kRoi, kScales, kSizes, kDepth };
+enum class Says : uint8_t {
+  kNothing,
+  kShape,
+  kAxes,
+  kBegins,
+  kEnds,
+  kSteps,
+  kPads,
+  kFill,
+  kRoi,
+  kScales,
+  kSizes,
+  kDepth
+};
 
 Says of(uint16_t op, size_t input) {
   switch (op) {
@@ -103,7 +116,8 @@ std::vector<int> steering_values(const Network& network) {
   for (const Node& n : network.nodes) {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const int v = n.inputs[i];
-      if (v < 0 || of(n.op, i) == Says::kNothing || network.values[static_cast<size_t>(v)].constant != nullptr) continue;
+      if (v < 0 || of(n.op, i) == Says::kNothing || network.values[static_cast<size_t>(v)].constant != nullptr)
+        continue;
       if (std::find(found.begin(), found.end(), v) == found.end()) found.push_back(v);
     }
   }
