@@ -192,5 +192,45 @@ class Vulkan(unittest.TestCase):
                 self.assertLess(np.abs(got - wanted).max(), 2e-5 * np.abs(wanted).max())
 
 
+    # Axes, starts, pads and sizes that each run brings anew, in one session.
+    def test_lists_of_a_run(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import TensorProto, helper
+        runtime = vireo.Runtime(plugins=[PLUGIN])
+        x = np.random.default_rng(1).standard_normal((1, 2, 6, 5)).astype(np.float32)
+
+        def ints(*values):
+            return np.array(values, np.int64)
+        cases = (
+            ("ReduceSum", {"axes": [ints(1), ints(3), ints(-2)]}, {}),
+            ("CumSum", {"axis": [ints(2), ints(3), ints(2)]}, {}),
+            ("Slice", {"starts": [ints(0, 1), ints(2, 0), ints(5, 4)], "ends": [ints(4, 5), ints(6, 2), ints(6, 5)], "axes": [ints(2, 3)] * 3}, {}),
+            ("Pad", {"pads": [ints(0, 0, 1, 2, 0, 0, 0, 1), ints(0, 0, 0, 0, 0, 1, 2, 0), ints(*[0] * 8)]}, {}),
+            ("Resize", {"": None, "scales": [np.array([1, 1, s, t], np.float32) for s, t in ((2, 1.5), (.5, 1), (1, 2))]}, {"mode": "linear"}))
+        for op, lists, attributes in cases:
+            names = [n for n in lists if n]
+            kinds = {n: helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(lists[n][0].dtype), lists[n][0].shape) for n in names}
+            graph = helper.make_graph([helper.make_node(op, ["x", *lists], ["y"], **attributes)], "g",
+                                      [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), *kinds.values()],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+            path = support.WORK / f"vulkan_lists_{op}.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8), path)
+            model = vireo.Model(support.convert(path), runtime=runtime)
+            bounds = {d[0]: (0, 16) for d in model.outputs[0].shape if not isinstance(d, int) and d[0]}
+            card, cpu = model.session(bounds, device="vulkan,cpu"), model.session(bounds, device="cpu")
+            with self.subTest(op):
+                self.assertEqual([n.device for n in card.nodes], ["vulkan"] * len(card.nodes))
+                for k in (0, 1, 2, 1, 0):
+                    feed = {"x": x, **{n: lists[n][k] for n in names}}
+                    got, wanted = card.run(feed=feed)[0], cpu.run(feed=feed)[0]
+                    self.assertEqual(got.shape, wanted.shape, f"list {k}")
+                    self.assertLess(np.abs(got - wanted).max(initial=0), 1e-5, f"list {k}")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
-// Inputs whose contents say where a node's elements lie: axes, starts, pads, scales. A model has them as constants, or a
-// run brings them.
+// Inputs whose contents say where a node's elements lie: axes, starts, pads, scales. A model has them as constants, or
+// a run brings them.
 #ifndef VIREO_DELEGATES_GPU_LOWER_STEERING_H_
 #define VIREO_DELEGATES_GPU_LOWER_STEERING_H_
 
