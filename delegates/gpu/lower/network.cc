@@ -1,6 +1,22 @@
 #include "delegates/gpu/lower/network.h"
 
+#include "vireo/ops.h"
+
 namespace vireo::gpu {
+
+bool is_reduction(uint16_t op) {
+  switch (op) {
+    case VIREO_OP_REDUCE_SUM:
+    case VIREO_OP_REDUCE_MEAN:
+    case VIREO_OP_REDUCE_MAX:
+    case VIREO_OP_REDUCE_MIN:
+    case VIREO_OP_REDUCE_PROD:
+    case VIREO_OP_REDUCE_NORM:
+      return true;
+    default:
+      return false;
+  }
+}
 
 int64_t Datum::count() const {
   int64_t n = 1;

@@ -15,6 +15,9 @@
 
 namespace vireo::gpu {
 
+// ReduceSum and its like, over axes that its second input says.
+bool is_reduction(uint16_t op);
+
 // A value of the graph or of a composite's body, at its fixed shape or at its bounds.
 struct Datum {
   DType dtype = DType::kNone;  // kNone: the host does not show it

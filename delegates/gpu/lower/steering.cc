@@ -26,13 +26,8 @@ enum class Says : uint8_t {
 };
 
 Says of(uint16_t op, size_t input) {
+  if (is_reduction(op)) return input == 1 ? Says::kAxes : Says::kNothing;
   switch (op) {
-    case VIREO_OP_REDUCE_SUM:
-    case VIREO_OP_REDUCE_MEAN:
-    case VIREO_OP_REDUCE_MAX:
-    case VIREO_OP_REDUCE_MIN:
-    case VIREO_OP_REDUCE_PROD:
-    case VIREO_OP_REDUCE_NORM:
     case VIREO_OP_CUM_SUM:
     case VIREO_OP_CUM_PROD:
       return input == 1 ? Says::kAxes : Says::kNothing;

@@ -350,21 +350,6 @@ std::string check_value(const Datum& v, const Target& target) {
   return "";
 }
 
-// Its result is known also where its input is empty.
-bool is_reduction(uint16_t op) {
-  switch (op) {
-    case VIREO_OP_REDUCE_SUM:
-    case VIREO_OP_REDUCE_MEAN:
-    case VIREO_OP_REDUCE_MAX:
-    case VIREO_OP_REDUCE_MIN:
-    case VIREO_OP_REDUCE_PROD:
-    case VIREO_OP_REDUCE_NORM:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 std::string Lowering::add(const Node& n) {
@@ -383,6 +368,7 @@ std::string Lowering::add(const Node& n) {
     for (const int v : *list) {
       // An absent list of integers may have no elements: the lowering of its operator looks.
       if (v < 0 || (value(v).constant != nullptr && value(v).count() == 0)) continue;
+      // A reduction of nothing has a result.
       if (value(v).count() == 0 && is_reduction(n.op) && list == &n.inputs) continue;
       if (std::string why = check_value(value(v), target_); !why.empty()) return why;
     }
