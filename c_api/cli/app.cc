@@ -14,6 +14,7 @@
 #include "c_api/cli/folded_text.h"
 #include "c_api/cli/keys.h"
 #include "c_api/cli/plain_text.h"
+#include "c_api/cli/plugins_beside.h"
 
 namespace vireo::cli {
 namespace {
@@ -53,6 +54,16 @@ bool has_word(int argc, char** argv, const char* word) {
   return std::find(argv, argv + argc, std::string(word)) != argv + argc;
 }
 
+// A device that the call names may be a plug-in beside the program, unless the caller says where plug-ins are.
+void find_plugins(int argc, char** argv) {
+  if (VIREO_PLUGINS == 0 || getenv("VIREO_PLUGINS") != nullptr) return;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return;
+  const std::string found = plugins_beside({argv, argv + argc}, program);
+  if (!found.empty()) (void)setenv("VIREO_PLUGINS", found.c_str(), 1);
+}
+
 }  // namespace
 
 int run_app(int argc, char** argv, Extensions extensions) {
@@ -76,7 +87,8 @@ int run_app(int argc, char** argv, Extensions extensions) {
                      "  vireo help VERB                             what a verb does, with examples");
   app.add_option(
          "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
-         "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)")
+         "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS); without it, "
+         "device NAME is looked for in plugins/libvireo_NAME.so beside the program's folder")
       .file({".so"});
   app.add_option(
          "--trust",
@@ -114,6 +126,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_help(app, context);
   add_version(app, version_text());
 
+  find_plugins(argc, argv);
   try {
     if (const std::optional<std::string> asked = line.parse(argc, argv)) {
       std::cout << *asked << std::flush;
