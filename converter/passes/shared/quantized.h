@@ -2,6 +2,7 @@
 #ifndef VIREO_CONVERTER_PASSES_SHARED_QUANTIZED_H_
 #define VIREO_CONVERTER_PASSES_SHARED_QUANTIZED_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -74,12 +75,16 @@ double span_of(DType dtype, int32_t zero);
 // number.
 bool multiplier_of(double value, float* out, std::string* why);
 
-// How a window moves: the attributes that all operators with one have under the same names.
+// How a window moves: the attributes that all operators with one have under the same names. Lists that say what their
+// absence says are left out of the file.
 template <class From, class To>
 void copy_window(const From& from, To* to) {
-  to->strides = from.strides;
-  to->dilations = from.dilations;
-  to->pads = from.pads;
+  const auto unless_all = [](const std::vector<int32_t>& list, int32_t x) {
+    return std::all_of(list.begin(), list.end(), [x](int32_t i) { return i == x; }) ? std::vector<int32_t>() : list;
+  };
+  to->strides = unless_all(from.strides, 1);
+  to->dilations = unless_all(from.dilations, 1);
+  to->pads = unless_all(from.pads, 0);
   to->auto_pad = from.auto_pad;
   to->layout = from.layout;
 }
