@@ -18,6 +18,10 @@ std::string decibels(double db) { return std::isfinite(db) ? formatted("%.1f", d
 
 Json decibels_json(double db) { return std::isfinite(db) ? Json(db) : Json(nullptr); }
 
+double integer_share(const quant::Int8Report& report) {
+  return report.multiply_adds.all > 0 ? report.multiply_adds.integer / report.multiply_adds.all : 0;
+}
+
 // The layers that lost most, worst first.
 std::vector<quant::LayerAccount> worst_of(const quant::Int8Report& report) {
   std::vector<quant::LayerAccount> layers;
@@ -54,6 +58,7 @@ std::string Int8Run::text() const {
   std::string out =
       formatted("  data    %zu samples; %zu values in codes, %zu products\n", r.samples, r.values, r.layers.size());
   for (const std::string& line : calibration_.assumed()) out += "  data    " + line + "\n";
+  out += formatted("  work    %.1f %% of multiply-adds on integers\n", 100 * integer_share(r));
   if (!r.equalised.empty()) {
     double most = 0;
     for (const auto& e : r.equalised) most = std::max(most, e.gain_db);
@@ -86,7 +91,7 @@ Json Int8Run::json() const {
 
 Json Int8Run::measured() const {
   const quant::Int8Report& r = stage_->report();
-  Json out = {{"samples", r.samples}, {"values", r.values}};
+  Json out = {{"samples", r.samples}, {"values", r.values}, {"integer_share", integer_share(r)}};
   out["assumed"] = Json::array();
   for (const std::string& line : calibration_.assumed()) out["assumed"].push_back(line);
   out["equalised"] = Json::object();

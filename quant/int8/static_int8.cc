@@ -9,6 +9,7 @@
 
 #include "converter/ir/infer.h"
 #include "quant/int8/layer.h"
+#include "quant/int8/share.h"
 #include "quant/repair/bias.h"
 #include "quant/repair/equalise.h"
 #include "quant/repair/rounding.h"
@@ -66,6 +67,8 @@ class Quantization {
                                   : ", \"" + layer_name(*plan_.left[0].first) + "\" because " + plan_.left[0].second),
           "int8-weights and int4 keep weights of matrices in codes, and bf16 halves them");
     if (!timed("calibrate", [&] { return calibrate_values(); })) return false;
+    report_.multiply_adds = count_multiply_adds(
+        graph_, plan_, options_.samples == nullptr ? std::vector<HostTensor>() : options_.samples->read(0));
     if (recipe_.equalise && !timed("equalise", [&] { return equalise_layers(); })) return false;
     if (!timed("choose ranges", [&] { return choose_ranges(); })) return false;
     if (!timed("round weights", [&] { return round_weights(); })) return false;

@@ -13,6 +13,7 @@
 #include "quant/calibrate/samples.h"
 #include "quant/int8/account.h"
 #include "quant/int8/recipe.h"
+#include "quant/int8/share.h"
 #include "quant/repair/equalise.h"
 
 namespace vireo::quant {
@@ -33,6 +34,7 @@ struct Int8Options {
 struct Int8Report {
   Recipe recipe;  // with all that was decided: the same again gives the same file
   size_t samples = 0, values = 0;
+  MultiplyAdds multiply_adds;                             // on an input like the first sample
   std::vector<LayerAccount> layers;                       // in the order of the graph
   std::vector<std::pair<std::string, std::string>> left;  // products that stay in float, and why
   std::vector<std::string> never_fires;                   // values that are 0 on all samples
