@@ -19,6 +19,7 @@ namespace vireo::quant {
 namespace {
 
 constexpr size_t kAccountSamples = 8;
+constexpr double kAccountElements = 1 << 25;  // of all values, in as many samples as hold them, but two at least
 // A part of a Concat takes the scale of the whole where that costs it less than half a decibel.
 constexpr double kJoinedLoss = 1.122;
 
@@ -320,9 +321,18 @@ class Quantization {
     }
   }
 
+  // Fewer where each holds many elements: decibels need no more of them.
+  size_t account_samples() const {
+    double elements = 0;
+    for (const auto& [id, s] : statistics_) elements += static_cast<double>(s.range.count());
+    const double each = elements / static_cast<double>(std::max<size_t>(report_.samples, 1));
+    const auto enough = static_cast<size_t>(std::ceil(kAccountElements / std::max(each, 1.0)));
+    return std::clamp<size_t>(enough, 2, kAccountSamples);
+  }
+
   bool compare_layers(const ir::Graph& reference, const std::vector<ir::Value*>& decoded) {
     PassOptions p = pass_options("compare layers");
-    p.most_samples = kAccountSamples;
+    p.most_samples = account_samples();
     std::string error;
     if (account(reference, plan_, choice_, graph_, decoded, statistics_, *options_.samples, *options_.evaluator, p,
                 &report_.layers, &error))
