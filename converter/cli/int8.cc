@@ -59,6 +59,8 @@ std::string Int8Run::text() const {
       formatted("  data    %zu samples; %zu values in codes, %zu products\n", r.samples, r.values, r.layers.size());
   for (const std::string& line : calibration_.assumed()) out += "  data    " + line + "\n";
   out += formatted("  work    %.1f %% of multiply-adds on integers\n", 100 * integer_share(r));
+  if (r.recipe.wide && !r.recipe.wide->empty())
+    out += formatted("  wide    %zu values near the outputs take 16 bits\n", r.recipe.wide->size());
   if (!r.equalised.empty()) {
     double most = 0;
     for (const auto& e : r.equalised) most = std::max(most, e.gain_db);
@@ -86,6 +88,9 @@ Json Int8Run::json() const {
   Json out = measured();
   out["ranges"] = Json::object();
   for (const auto& [name, range] : stage_->report().recipe.ranges) out["ranges"][name] = Json{range.low, range.high};
+  out["wide"] = Json::array();
+  for (const std::string& name : stage_->report().recipe.wide.value_or(std::vector<std::string>()))
+    out["wide"].push_back(name);
   return out;
 }
 

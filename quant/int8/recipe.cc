@@ -34,8 +34,8 @@ class RecipeReader {
   RecipeReader(Recipe* out, std::string* error, std::string* help) : out_(*out), error_(*error), help_(*help) {}
 
   bool read(const Json& json) {
-    static const std::vector<std::string> known = {"vireo_recipe", "model",  "data",   "condition",
-                                                   "defaults",     "layers", "ranges", "measured"};
+    static const std::vector<std::string> known = {"vireo_recipe", "model",  "data", "condition", "defaults",
+                                                   "layers",       "ranges", "wide", "measured"};
     if (!json.is_object()) return fail("a recipe is an object of JSON", "start from one that --save-recipe wrote");
     for (const Json::Member& m : json.items()) {
       for (const char* later : {"prune", "search", "budget", "seed", "code"}) {
@@ -50,7 +50,7 @@ class RecipeReader {
       return fail("the recipe is not of version 1", "\"vireo_recipe\": 1 has to stand in it");
     // What else may stand in it is the format's.
     return text(json, "model", &out_.model) && data(json) && defaults(json) && condition(json) && layers(json) &&
-           ranges(json);
+           ranges(json) && wide(json);
   }
 
  private:
@@ -208,6 +208,21 @@ class RecipeReader {
     return true;
   }
 
+  bool wide(const Json& json) {
+    if (!json.contains("wide")) return true;
+    const Json& list = json.at("wide");
+    const char* const help = "write the names of values that take 16 bits, or [] for none";
+    if (!list.is_array()) return fail("\"wide\" of the recipe is not a list", help);
+    if (out_.format == Format::kW4 && list.size() != 0)
+      return fail("the recipe has values of 16 bits, and with w4/32 values stay in float", "take \"wide\" out");
+    out_.wide.emplace();
+    for (const Json& name : list) {
+      if (!name.is_string()) return fail("\"wide\" of the recipe has something that is no name", help);
+      out_.wide->push_back(name.get<std::string>());
+    }
+    return true;
+  }
+
   Recipe& out_;
   std::string& error_;
   std::string& help_;
@@ -250,6 +265,11 @@ Format format_of(const Recipe& recipe, const std::string& name) {
     if (rule.format && matches(pattern, name)) format = *rule.format;
   }
   return format;
+}
+
+bool has_format(const Recipe& recipe, const std::string& name) {
+  return std::any_of(recipe.rules.begin(), recipe.rules.end(),
+                     [&](const auto& rule) { return rule.second.format && matches(rule.first, name); });
 }
 
 bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown) {
@@ -312,6 +332,9 @@ Json write_recipe(const Recipe& recipe) {
     pair.push_back(range.high);
     json["ranges"][name] = pair;
   }
+  if (!recipe.wide) return json;
+  json["wide"] = Json::array();
+  for (const std::string& name : *recipe.wide) json["wide"].push_back(name);
   return json;
 }
 

@@ -43,6 +43,7 @@ struct Recipe {
   bool correct_bias = true;
   std::vector<std::pair<std::string, LayerRule>> rules;  // by pattern: the last one that matches and says so decides
   std::map<std::string, ValueRange> ranges;              // of values by name: no data decide them
+  std::optional<std::vector<std::string>> wide;  // values of 16 bits, by name; absent: w8a8 asks the data for them
 };
 
 // Reads a recipe. False with `error` and `help`: an unknown key is named with the nearest known one, keys of searching
@@ -54,6 +55,7 @@ Json write_recipe(const Recipe& recipe);
 bool matches(const std::string& pattern, const std::string& name);
 bool kept(const Recipe& recipe, const std::string& name);
 Format format_of(const Recipe& recipe, const std::string& name);
+bool has_format(const Recipe& recipe, const std::string& name);  // of its own, by a pattern
 // Whether every pattern of the recipe stands for a node of the graph; if not, `unknown` is the first that does not.
 bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown);
 

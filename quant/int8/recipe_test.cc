@@ -25,12 +25,14 @@ TEST(Recipe, RoundTrip) {
   r.format = Format::kW4A8;
   r.rules = {{"head.*", {true, {}}}, {"stem", {{}, Format::kW8A16}}, {"head.1", {false, Format::kW8A8}}};
   r.ranges["stem"] = {-0.1, 3.3000000000000003};
+  r.wide = {{"head.1"}};
   const std::string text = json_text(write_recipe(r), 1);
   Recipe again;
   std::string error, help;
   ASSERT_TRUE(reads(text, &again, &error, &help)) << error;
   EXPECT_EQ(json_text(write_recipe(again), 1), text);
   EXPECT_EQ(again.ranges["stem"].high, 3.3000000000000003);
+  EXPECT_EQ(again.wide, r.wide);
   EXPECT_TRUE(kept(again, "head.2"));
   EXPECT_FALSE(kept(again, "head.1"));
   EXPECT_FALSE(kept(again, "stem"));

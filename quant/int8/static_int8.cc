@@ -10,6 +10,7 @@
 #include "converter/ir/infer.h"
 #include "quant/int8/layer.h"
 #include "quant/int8/share.h"
+#include "quant/int8/wide.h"
 #include "quant/repair/bias.h"
 #include "quant/repair/equalise.h"
 #include "quant/repair/rounding.h"
@@ -71,7 +72,8 @@ class Quantization {
     report_.multiply_adds = count_multiply_adds(
         graph_, plan_, options_.samples == nullptr ? std::vector<HostTensor>() : options_.samples->read(0));
     if (recipe_.equalise && !timed("equalise", [&] { return equalise_layers(); })) return false;
-    if (!timed("choose ranges", [&] { return choose_ranges(); })) return false;
+    if (!timed("choose ranges", [&] { return settle_ranges(); })) return false;
+    if (asks_for_wide() && !timed("compare outputs", [&] { return find_wide(); })) return false;
     if (!timed("round weights", [&] { return round_weights(); })) return false;
     const std::unique_ptr<ir::Graph> reference = graph_.clone();
     const std::vector<ir::Value*> decoded = annotate(graph_, plan_, choice_);
@@ -109,10 +111,15 @@ class Quantization {
       for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
     }
     for (const ir::Value* v : graph_.inputs()) values.insert(v->name);
+    const char* const help =
+        "the recipe is for another model, or for another version of it: make it anew (--save-recipe)";
     for (const auto& [name, range] : recipe_.ranges) {
       if (values.count(name) == 0)
-        return fail("the recipe has a range for \"" + name + "\", and the model has no such value",
-                    "the recipe is for another model, or for another version of it: make it anew (--save-recipe)");
+        return fail("the recipe has a range for \"" + name + "\", and the model has no such value", help);
+    }
+    for (const std::string& name : recipe_.wide.value_or(std::vector<std::string>())) {
+      if (values.count(name) == 0)
+        return fail("the recipe gives 16 bits to \"" + name + "\", and the model has no such value", help);
     }
     return true;
   }
@@ -168,24 +175,13 @@ class Quantization {
     return true;
   }
 
-  bool choose_ranges() {
+  bool settle_ranges() {
     std::vector<ValueRange> ranges;
     const std::vector<bool> wide = wide_values();
-    for (size_t i = 0; i < plan_.values.size(); ++i) {
-      const CodedValue& c = plan_.values[i];
-      const auto known = recipe_.ranges.find(c.value->name);
-      if (known != recipe_.ranges.end()) {
-        ranges.push_back(known->second);
-      } else if (c.bounded) {
-        ranges.push_back({c.low, c.high});
-      } else {
-        // 16 bits need not clip.
-        const RangeMethod method = wide[i] ? RangeMethod::kMinMax : recipe_.range;
-        ranges.push_back(choose_range(method, statistics_[c.value->id], function_of(c)));
-      }
-    }
+    for (size_t i = 0; i < plan_.values.size(); ++i) ranges.push_back(range_of(i, wide[i]));
     join_parts(wide, &ranges);
     choice_.constants = recipe_.format == Format::kW8A16 ? DType::kI16 : DType::kU8;
+    choice_.scales.clear();
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       choice_.scales.push_back(wide[i] ? wide_scale_of(ranges[i]) : scale_of(ranges[i]));
       report_.recipe.ranges[plan_.values[i].value->name] = ranges[i];
@@ -193,10 +189,46 @@ class Quantization {
     return true;
   }
 
+  ValueRange range_of(size_t i, bool wide) {
+    const CodedValue& c = plan_.values[i];
+    const auto known = recipe_.ranges.find(c.value->name);
+    if (known != recipe_.ranges.end()) return known->second;
+    if (c.bounded) return {c.low, c.high};
+    // 16 bits need not clip.
+    if (wide) return choose_range(RangeMethod::kMinMax, statistics_[c.value->id], {});
+    const auto [chosen, is_new] = chosen_.emplace(i, ValueRange{});
+    if (is_new) chosen->second = choose_range(recipe_.range, statistics_[c.value->id], function_of(c));
+    return chosen->second;
+  }
+
+  bool asks_for_wide() const { return recipe_.format == Format::kW8A8 && !recipe_.wide && options_.samples != nullptr; }
+
+  bool find_wide() {
+    std::vector<bool> may(plan_.values.size(), true);
+    for (const Layer& layer : plan_.layers) {
+      if (!has_format(recipe_, layer_name(*layer.node))) continue;
+      may[layer.input] = may[layer.result] = false;
+    }
+    for (const Cell& cell : plan_.cells) {
+      may[cell.input] = false;
+      if (cell.result != Cell::kNoValue) may[cell.result] = false;
+    }
+    std::vector<size_t> wide;
+    std::string error;
+    if (!find_wide_values(graph_, plan_, choice_.scales, may, statistics_, *options_.samples, *options_.evaluator,
+                          pass_options("compare outputs"), &wide, &error))
+      return fail(error, "say \"wide\": [] in a recipe, or allow more (--memory)");
+    report_.recipe.wide.emplace();
+    for (const size_t i : wide) report_.recipe.wide->push_back(plan_.values[i].value->name);
+    std::sort(report_.recipe.wide->begin(), report_.recipe.wide->end());
+    return wide.empty() || settle_ranges();
+  }
+
   Format layer_format(const Layer& layer) const { return format_of(recipe_, layer_name(*layer.node)); }
 
-  // Which of the plan's values have 16 bits: those that a product in w8a16 reads or makes, and where the default is
-  // w8a16, those that no product touches. Cells are for 8 bits: they decide for what they read and make.
+  // Which of the plan's values have 16 bits: those that a product in w8a16 reads or makes, those that the recipe names,
+  // and where the default is w8a16, those that no product touches. Cells are for 8 bits: they decide for what they read
+  // and make.
   std::vector<bool> wide_values() const {
     std::vector<bool> wide(plan_.values.size(), false), touched(plan_.values.size(), false);
     for (const Layer& layer : plan_.layers) {
@@ -207,6 +239,11 @@ class Quantization {
     }
     for (size_t i = 0; i < wide.size(); ++i) {
       if (!touched[i]) wide[i] = recipe_.format == Format::kW8A16;
+    }
+    for (size_t i = 0; i < wide.size(); ++i) {
+      const std::string& name = plan_.values[i].value->name;
+      const auto& names = report_.recipe.wide;
+      if (names && std::find(names->begin(), names->end(), name) != names->end()) wide[i] = true;
     }
     for (const Cell& cell : plan_.cells) {
       wide[cell.input] = false;
@@ -349,6 +386,7 @@ class Quantization {
   Choice choice_;
   std::vector<std::vector<double>> means_;  // of what each layer's weights multiply; empty: not known
   std::map<uint32_t, Statistics> statistics_;
+  std::map<size_t, ValueRange> chosen_;  // of values in 8 bits
 };
 
 }  // namespace

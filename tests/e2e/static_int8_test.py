@@ -223,6 +223,59 @@ def equalised_channels_are_as_good_as_even_ones(test):
     test.assertGreater(report["quantization"]["equalised"]["stem.out"]["gain_db"], 6)
 
 
+def detector(np):
+    """A trunk and two branches, whose boxes in pixels and scores are joined as the output."""
+    import onnx
+    from onnx import helper, numpy_helper
+    rng = np.random.default_rng(9)
+    constants, nodes = {}, []
+
+    def conv(name, x, n, k, scale=1.0, act="HardSwish"):
+        constants[name + ".w"] = (scale * rng.standard_normal((n, k, 3, 3)) / np.sqrt(9 * k)).astype(np.float32)
+        constants[name + ".b"] = (scale * rng.standard_normal(n)).astype(np.float32)
+        nodes.append(helper.make_node("Conv", [x, name + ".w", name + ".b"], [name + ".conv"], name=name, pads=[1] * 4))
+        if act:
+            nodes.append(helper.make_node(act, [name + ".conv"], [name + ".out"], name=name + "." + act))
+        return name + (".out" if act else ".conv")
+
+    a = conv("trunk1", conv("trunk0", "image", 16, 3), 16, 16)
+    boxes = conv("boxes", conv("left", a, 4, 16), 4, 4, 20, None)
+    scores = conv("scores", conv("right", a, 4, 16), 3, 4, 1, None)
+    nodes.append(helper.make_node("Concat", [boxes, scores], ["raw"], name="join", axis=1))
+    real = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(nodes, "det", [helper.make_tensor_value_info("image", real, ["batch", 3, 16, 16])],
+                              [helper.make_tensor_value_info("raw", real, ["batch", 7, 16, 16])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def outputs_that_are_joined_take_16_bits(test):
+    """Where boxes and scores come from, and nothing of a classifier. A recipe that names the values needs no search."""
+    import numpy as np
+    import onnx
+    _, data = made()
+    model, recipe, none = WORK / "det.onnx", WORK / "det.json", WORK / "det_none.json"
+    onnx.save(detector(np), model)
+    none.write_text(json.dumps({"vireo_recipe": 1, "wide": []}))
+    x = np.random.default_rng(8).standard_normal((8, 3, 16, 16)).astype(np.float32)
+    reference, heard, files = ort(model, x), {}, {}
+    for name, more in (("wide", ("--save-recipe", recipe)), ("narrow", ("--recipe", none))):
+        files[name], report = quantize(model, "det_" + name, "--data", data, *more)
+        np.save(WORK / "x.npy", x)
+        support.vireo("run", files[name], "--input", f"image={WORK / 'x.npy'}", "--output", WORK / "y.npz")
+        y = np.load(WORK / "y.npz")["raw"]
+        heard[name] = [signal_to_noise(np, reference[:, c], y[:, c]) for c in (slice(0, 4), slice(4, 7))]
+        wide = report["quantization"]["wide"]
+        test.assertEqual("boxes.conv" in wide and "scores.conv" in wide, name == "wide", wide)
+        test.assertNotIn("trunk0.out", wide)
+        test.assertEqual(report["quantization"]["integer_share"], 1)
+    for wide, narrow in zip(heard["wide"], heard["narrow"]):
+        test.assertGreater(wide, narrow + 1)
+    again, _ = quantize(model, "det_again", "--data", data, "--recipe", recipe)
+    test.assertEqual(files["wide"].read_bytes(), again.read_bytes())
+    _, report = quantize(made()[0], "classifier", "--data", data)
+    test.assertEqual(report["quantization"]["wide"], [])
+
+
 def a_ceiling_changes_no_byte(test):
     model, data = made()
     free, _ = quantize(model, "free", "--data", data)
@@ -263,6 +316,8 @@ def bad_data_and_recipes(test):
             (("--data", data, "--recipe", text("other.json", '{"vireo_recipe": 1, "model": "sha256:00"}')), "for another model"),
             (("--data", data, "--recipe", text("layer.json", '{"vireo_recipe": 1, "layers": {"none*": {"keep": true}}}')), "no node of the model"),
             (("--data", data, "--recipe", text("range.json", '{"vireo_recipe": 1, "ranges": {"none": [0, 1]}}')), "the model has no such value"),
+            (("--data", data, "--recipe", text("wide.json", '{"vireo_recipe": 1, "wide": ["none"]}')), 'gives 16 bits to "none"'),
+            (("--data", data, "--recipe", text("wider.json", '{"vireo_recipe": 1, "wide": "all"}')), "is not a list"),
             (("--recipe", text("plain.json", '{"vireo_recipe": 1}')), "has to be seen on data")]:
         out = WORK / "bad.vireo"
         out.unlink(missing_ok=True)
@@ -391,7 +446,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
-    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, a_ceiling_changes_no_byte, bad_data_and_recipes,
+    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, a_ceiling_changes_no_byte, bad_data_and_recipes,
     constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_keyword_spotter,
     one_scale_for_all_weights_of_a_layer)})
 
