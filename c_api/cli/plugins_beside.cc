@@ -21,8 +21,8 @@ std::vector<std::string> values_of(const std::vector<std::string>& words, const 
 // "vulkan1" is the second device of "vulkan". "": no name of a delegate.
 std::string delegate_of(std::string device) {
   while (!device.empty() && device.back() >= '0' && device.back() <= '9') device.pop_back();
-  const bool plain = std::all_of(device.begin(), device.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-  return plain ? device : "";
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return std::all_of(device.begin(), device.end(), is_letter) ? device : "";
 }
 
 }  // namespace

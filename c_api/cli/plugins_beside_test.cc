@@ -19,7 +19,9 @@ class PluginsBeside : public ::testing::Test {
     }
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
-  std::string find(const std::vector<std::string>& words) const { return plugins_beside(words, root_ / "bin" / "tool"); }
+  std::string find(const std::vector<std::string>& words) const {
+    return plugins_beside(words, root_ / "bin" / "tool");
+  }
   std::string at(const char* file) const { return (root_ / file).string(); }
   std::filesystem::path root_;
 };
