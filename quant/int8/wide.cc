@@ -22,19 +22,28 @@ constexpr double kMostWork = 12;        // products run for single values, in ru
 
 // Whether `v` goes to outputs of the graph only, by nodes that move, join or compute element by element. `joined`: two
 // values met on the way.
-bool leaves(const ir::Value& v, bool* joined) {
-  if (v.unused()) return false;
-  return std::all_of(v.uses.begin(), v.uses.end(), [&](const ir::Use& u) {
-    const ir::Node& n = *u.node;
-    if (!n.bodies.empty() || n.out() == nullptr) return false;
-    const bool joins = n.op == Op::kConcat || is_elementwise(n.op);
-    if (!joins && !moves_elements(n.op)) return false;
-    const auto computed = std::count_if(n.inputs.begin(), n.inputs.end(),
-                                        [](const ir::Value* in) { return in != nullptr && in->constant == nullptr; });
-    if (joins && computed > 1) *joined = true;
-    return std::all_of(n.outputs.begin(), n.outputs.end(),
-                       [&](const ir::Value* out) { return out == nullptr || out->unused() || leaves(*out, joined); });
-  });
+bool leaves(const ir::Value& from, bool* joined) {
+  if (from.unused()) return false;
+  std::vector<const ir::Value*> open = {&from};
+  std::set<const ir::Value*> seen;  // several ways may lead to one value
+  while (!open.empty()) {
+    const ir::Value* const v = open.back();
+    open.pop_back();
+    if (!seen.insert(v).second) continue;
+    for (const ir::Use& u : v->uses) {
+      const ir::Node& n = *u.node;
+      if (!n.bodies.empty() || n.out() == nullptr) return false;
+      const bool joins = n.op == Op::kConcat || is_elementwise(n.op);
+      if (!joins && !moves_elements(n.op)) return false;
+      const auto computed = std::count_if(n.inputs.begin(), n.inputs.end(),
+                                          [](const ir::Value* in) { return in != nullptr && in->constant == nullptr; });
+      if (joins && computed > 1) *joined = true;
+      for (const ir::Value* out : n.outputs) {
+        if (out != nullptr && !out->unused()) open.push_back(out);
+      }
+    }
+  }
+  return true;
 }
 
 // Copies of what follows from values in codes, behind the nodes of a graph.
@@ -139,7 +148,21 @@ class Work {
   double all() const { return all_; }
   double behind(const ir::Value& v) {
     seen_.clear();
-    return follow(v);
+    double sum = 0;
+    std::vector<const ir::Value*> open = {&v};
+    while (!open.empty()) {
+      const ir::Value* const at = open.back();
+      open.pop_back();
+      for (const ir::Use& u : at->uses) {
+        if (!seen_.insert(u.node).second) continue;
+        const auto found = of_node_.find(u.node);
+        if (found != of_node_.end()) sum += found->second;
+        for (const ir::Value* out : u.node->outputs) {
+          if (out != nullptr) open.push_back(out);
+        }
+      }
+    }
+    return sum;
   }
   // How many of `exits` follow from the value that behind() was asked for last.
   size_t reached(const std::vector<size_t>& exits) const {
@@ -148,19 +171,6 @@ class Work {
   }
 
  private:
-  double follow(const ir::Value& v) {
-    double sum = 0;
-    for (const ir::Use& u : v.uses) {
-      if (!seen_.insert(u.node).second) continue;
-      const auto found = of_node_.find(u.node);
-      if (found != of_node_.end()) sum += found->second;
-      for (const ir::Value* out : u.node->outputs) {
-        if (out != nullptr) sum += follow(*out);
-      }
-    }
-    return sum;
-  }
-
   const Plan& plan_;
   std::map<const ir::Node*, double> of_node_;
   std::set<const ir::Node*> seen_;

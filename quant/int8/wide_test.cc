@@ -35,6 +35,16 @@ TEST(WideExits, BeforeAnotherProductIsNone) {
             "");
 }
 
+// Forty joins in a row make 2^40 ways from a product to the output.
+TEST(WideExits, WaysThatMultiplyAreWalkedOnce) {
+  std::string text = "input %x f32[1,2,4,4]\n%a0 = Conv(%x, w[3,2,1,1])\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string from = "%a" + std::to_string(i), to = std::to_string(i + 1);
+    text += "%b" + to + " = Exp(" + from + ")\n%a" + to + " = Add(" + from + ", %b" + to + ")\n";
+  }
+  EXPECT_EQ(exit_names(text + "output %a40"), "a0 ");
+}
+
 TEST(WideValues, OfFewElementsThatMakeMuchOfTheNoise) {
   // The third makes little noise, the fourth no more than its part of the elements.
   EXPECT_EQ(worth_16_bits({{0, 0.05, 0.2}, {1, 0.01, 0.1}, {2, 0.001, 0.009}, {3, 0.1, 0.15}}),
