@@ -200,8 +200,8 @@ void add_bench(Command app, Context& context) {
   add_tune_at_load(verb, &options->tune_at_load_ms);
   add_inputs(verb, &options->inputs, "NAME=FILE: values to run on instead of random ones (give all inputs)");
   verb.add_option("--profile", options->profile,
-                  "write what ran when to this .json, in the trace-event format: a slice for each node of the first "
-                  "runs")
+                  "write a timeline of the first runs to this .json, a slice for each node, in the trace-event format "
+                  "that Chrome and Perfetto show")
       .file({".json"});
   if (context.extensions.report)
     verb.add_option("--report", options->report,
@@ -212,7 +212,8 @@ void add_bench(Command app, Context& context) {
                                     "overlap runs in this many sessions, and compare with a single session")
                         .range(1, 64);
   Option split = verb.add_option("--split", options->fleet.split,
-                                 "devices (cpu,npu) that share each batch, and compare with each by itself")
+                                 "share each batch between these devices (cpu,npu), and compare with each device "
+                                 "by itself")
                      .excludes(pipeline);
   Option batch = verb.add_option("--batch", options->fleet.batch, "rows in each batch of --split").range(1, 1 << 20);
   for (const char* other : {"--profile", "--report", "--tune-at-load"}) {  // of one session

@@ -68,8 +68,8 @@ std::string tuning_file(const std::string& given, double tune_at_load_ms) {
 
 void add_cache(Command verb, std::string* folder) {
   verb.add_option("--cache", *folder,
-                  "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "
-                  "off (the default)")
+                  "keep packed weights (in the order in which kernels read them) in this folder and map them from it: "
+                  "a folder, auto for the one in your cache, off (the default)")
       .folder()
       .offer({"auto", "off"})
       .transform([](const std::string& given) {
@@ -86,12 +86,14 @@ void add_packing(Command verb, vireo_packing* packing) {
       "--packing",
       {{"default", VIREO_PACKING_DEFAULT}, {"always", VIREO_PACKING_ALWAYS}, {"never", VIREO_PACKING_NEVER}},
       [packing](int choice) { *packing = static_cast<vireo_packing>(choice); },
-      "whether to copy weights into the order in which kernels read them: default, always, never");
+      "whether to copy weights into the order in which kernels read them: default (copies, but not on bare metal), "
+      "always, never (least memory, slower)");
 }
 
 void add_shapes(Command verb, std::vector<std::string>* shapes) {
   verb.add_repeated("--shape", *shapes,
-                    "NAME=1,3,224,224: the shape of an input; without it, each open dimension is 1");
+                    "NAME=1,3,224,224: the shape of an input; without it, an open dimension (one without a number in "
+                    "the model) has its size in the input file, if one is given, else 1");
 }
 
 void add_bounds(Command verb, std::vector<std::string>* bounds) {

@@ -187,8 +187,8 @@ void tune(const TuneOptions& options, Context& context) {
 
 void add_tune(Command app, Context& context) {
   auto options = std::make_shared<TuneOptions>();
-  Command verb =
-      app.add_verb("tune", "Measure which kernels are fastest here; --tuning of run and bench takes the result");
+  Command verb = app.add_verb(
+      "tune", "Measure which kernels are fastest on this machine; run and bench use the result with --tuning");
   add_model(verb, context, &options->model);
   verb.add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
       .show_default()

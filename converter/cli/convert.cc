@@ -170,7 +170,8 @@ void fill_scheme(const std::string& name, const std::string& model, ConvertOptio
 std::string schemes_text() {
   std::string out;
   for (const quant::Scheme* s : quant::schemes()) out += std::string(s->name) + ": " + s->about + "; ";
-  return out + kInt8 + ": values and weights in 8 bits, integer arithmetic, with --calibrate; each less exact";
+  return out + kInt8 +
+         ": values and weights in 8 bits, integer arithmetic, with --calibrate; each is less exact than float32";
 }
 
 ConvertOptions common_options(const ConvertOptions_here& options, const std::vector<target::Profile>& profiles,
@@ -382,23 +383,22 @@ void add_common(Command verb, ConvertOptions_here* options) {
   verb.add_option("model", options->model, "an .onnx file").required().file({".onnx"});
   verb.add_repeated("--shape", options->shapes,
                     "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
-                    "leaves a dimension open, as n");
+                    "leaves a dimension open and names it n");
   add_bounds(verb, &options->bounds);
   add_import_options(verb, &options->import);
   verb.add_option("--reproduce", options->reproduce,
                   "write each node that is refused to this folder, as a model with only that node")
       .folder();
   add_profiles(verb, "--target", &options->targets,
-               "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights "
-               "and compile parts for it; may be repeated");
+               "a name (vireo targets lists them) or PATH.json: place nodes on the devices of this target, reorder "
+               "weights for their kernels and compile parts for them; may be repeated");
   add_limits(verb, &options->limits);
 }
 
 void add_signature(Command verb, ConvertOptions_here* options) {
   verb.add_option("--signature", options->signature,
-                  "a .json file that says what inputs mean: picture, sound, range, mean, std (vireo sign makes the "
-                  "other kind of "
-                  "signature)")
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std (not a cryptographic "
+                  "signature: vireo sign makes that)")
       .file({".json"});
 }
 
@@ -408,14 +408,14 @@ void add_recipe_options(Command verb, QuantizeRequest* by_data) {
   verb.add_option("--window", by_data->window, "the sample data are tokens: a sample is this many of them")
       .range(1.0, 1e9);
   verb.add_option("--recipe", by_data->recipe,
-                  "obey this .json file, which --save-recipe wrote and you may have edited")
+                  "quantize each layer as this .json file says, which --save-recipe wrote and you may have edited")
       .file({".json"});
   verb.add_option("--save-recipe", by_data->save_recipe,
-                  "write what was decided, and what each layer lost, to this .json file")
+                  "write the format of each layer, and the accuracy that it lost, to this .json file")
       .file({".json"});
   verb.add_option("--memory", by_data->memory,
-                  "most memory that the program may hold while it runs the sample data: 2G, 500M; default: twice the "
-                  "model, at least 512M");
+                  "most memory that the program may hold while it runs the sample data (--max-memory: the conversion): "
+                  "2G, 500M; default: twice the model, at least 512M");
 }
 
 }  // namespace
@@ -431,14 +431,17 @@ void add_convert(Command app, Context& context) {
   // A flag, so that a path behind a bare --check is not taken for its value.
   options->check_given =
       verb.add_flag("--check", options->check,
-                    "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
+                    "compare the graph before and after each pass, on random inputs; --check=REF.npz: on its inputs");
   verb.add_option("--report", options->report,
                   "write a page (.html) with graphs, passes and memory, or the same data as .json")
       .file({".html", ".json"});
   verb.add_option("--bench", options->bench_seconds,
                   "run the result for N seconds and put each node's time into the report")
       .range(0.0, 3600.0);
-  verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest")
+  verb.add_option(
+          "--embed-tests", options->tests,
+          "put the inputs and expected outputs of this REF.npz (arrays c0_in0, c0_out0, ...) into the file, for "
+          "vireo selftest")
       .file({".npz"});
   verb.add_option("--test-atol", options->test_atol,
                   "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
@@ -474,7 +477,7 @@ void add_convert(Command app, Context& context) {
 
 void add_quantize(Command app, Context& context) {
   auto options = std::make_shared<ConvertOptions_here>();
-  Command verb = app.add_verb("quantize", "Turn an ONNX model into a .vireo file that computes in int8");
+  Command verb = app.add_verb("quantize", "Turn an ONNX model into a .vireo file that computes in integers");
   add_common(verb, options.get());
   verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
   verb.add_option(
@@ -483,8 +486,9 @@ void add_quantize(Command app, Context& context) {
           "of pictures or sounds; COCO's .json; or a text")
       .file({".npz", ".json", ".txt"});
   verb.add_option("--scheme", options->by_data.format,
-                  "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; w4/32: matrices in 4 "
-                  "and values in float, for language models; the default is what the recipe says, else w8a8")
+                  "bits of weights and of values (activations): w8a8: 8 and 8; w8a16: 8 and 16; w4a8: 4 and 8; w4/32: "
+                  "matrices in 4 bits and values in float, for language models; default: what the recipe says, else "
+                  "w8a8")
       .one_of({"w8a8", "w8a16", "w4a8", "w4/32"});
   add_signature(verb, options.get());
   add_recipe_options(verb, &options->by_data);

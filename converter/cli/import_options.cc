@@ -8,10 +8,9 @@ void add_import_options(Command verb, ImportOptions* options) {
   const char* const kGroup = "For some ONNX files only";
   verb.add_repeated(
           "--elements", options->elements,
-          "NAME=3: the number of elements of a sequence that is an input (they become inputs NAME.0, NAME.1, ...); the "
-          "most elements of a sequence that is an output, or of a map that is an input (it becomes inputs NAME.keys "
-          "and "
-          "NAME.values). NAME=none: an optional input is empty")
+          "NAME=3: how many elements a sequence or map has. Input sequence: exactly 3 (inputs NAME.0, NAME.1, "
+          "NAME.2); output sequence: at most 3; input map: at most 3 (inputs NAME.keys and NAME.values). NAME=none: "
+          "an optional input is empty")
       .group(kGroup);
   verb.add_repeated("--keep-input", options->keep_inputs,
                     "NAME: the caller gives this input in each run, although the ONNX file has a value for it; "

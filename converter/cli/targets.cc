@@ -535,7 +535,7 @@ void list_targets(bool json) {
 
 void add_targets(Command app, Context&) {
   auto json = std::make_shared<bool>(false);
-  Command verb = app.add_verb("targets", "List the profiles that --target names");
+  Command verb = app.add_verb("targets", "List the targets that --target takes by name");
   add_json(verb, json.get());
   verb.footer("Examples:\n  vireo targets\n  vireo convert model.onnx -o model.vireo --target npu --plugins FILE");
   verb.callback([json] { list_targets(*json); });

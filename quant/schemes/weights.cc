@@ -306,9 +306,11 @@ void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCode
 }
 
 const Scheme kInt4 = {
-    "int4", "weights of Gemm, MatMul and tables in 4 bits, a scale for each 32: a seventh of the size", run_int4, 0.5};
-const Scheme kInt8Weights = {"int8-weights",
-                             "weights of Gemm, MatMul and tables in 8 bits, a scale a column: a quarter of the size",
-                             run_int8, 0.05};
+    "int4", "weights of Gemm, MatMul and token tables in 4 bits, a scale for each block of 32: a seventh of the size",
+    run_int4, 0.5};
+const Scheme kInt8Weights = {
+    "int8-weights",
+    "weights of Gemm, MatMul and token tables in 8 bits, a scale for each channel: a quarter of the size", run_int8,
+    0.05};
 
 }  // namespace vireo::quant
