@@ -246,7 +246,7 @@ void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims,
   const auto fail = [&] {
     throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but " + where + " has shape " +
                       shape_text(dims),
-                  "give it that shape, or convert the model with --shape " + std::string(info.name) + "=...");
+                  "give the array that shape, or convert the model with --shape " + std::string(info.name) + "=...");
   };
   if (dims.size() != static_cast<size_t>(info.rank)) fail();
   for (int32_t d = 0; d < info.rank; ++d) {

@@ -290,11 +290,11 @@ std::vector<std::string> short_names(const Json& models) {
 std::string difference_text(const std::string& metric, const Json& d, uint64_t samples) {
   std::string text = metric + " " + text_of(d["difference"], "%+.3g") + " (" + between(d["ci95"], "%+.3g") + "), " +
                      d["test"].get<std::string>() + " p = " + text_of(d["p"], "%.2g") + ": ";
-  if (d["told_apart"].get<bool>()) return text + "told apart at 95 %";
-  text += "not told apart at 95 %";
+  if (d["told_apart"].get<bool>()) return text + "a significant difference at 95 %";
+  text += "no significant difference at 95 %";
   if (d["samples_needed"].is_null()) return text;
-  return text + "; it takes about " + text_of(d["samples_needed"], "%.0f") +
-         " samples to tell such a difference, and there are " + std::to_string(samples);
+  return text + "; about " + text_of(d["samples_needed"], "%.0f") + " samples would show it, and there are " +
+         std::to_string(samples);
 }
 
 // A row for each model and metric.

@@ -1,4 +1,4 @@
-// A report as one page: the data, and what shows them, in one file that asks nothing of any network.
+// A report as one page: the data, and what shows them, in one file that makes no network requests.
 #ifndef VIREO_CONVERTER_REPORT_PAGE_H_
 #define VIREO_CONVERTER_REPORT_PAGE_H_
 

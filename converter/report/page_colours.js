@@ -46,7 +46,7 @@ function applyColours() {
     view.draw();
   }
   $("legend").replaceChildren(...legend.map(([c, text]) => { const i = h("i"); i.style.background = "var(--" + c + ")"; return h("span", {}, i, text); }),
-    h("span", {}, "double frame: has a body to open"), h("span", {}, "dot: goes over the border of its module"));
+    h("span", {}, "double frame: a fused node; open it to see inside"), h("span", {}, "dot: the line leaves its module"));
 }
 function paints() {
   for (const [key, entry] of Object.entries(colourings())) addColouring(key, entry);

@@ -5,7 +5,7 @@ function evaluation() {
   if (!e) return $("evaluation").remove();
   const value = (v) => v === null || v === undefined ? "–" : v.toFixed(4), signed = (v) => v === null ? "–" : (v < 0 ? "−" : "+") + Math.abs(v).toFixed(4);
   const range = (pair, text) => text(pair[0]) + " to " + text(pair[1]);
-  const verdict = (d) => d.told_apart ? "told apart at 95 %" : "not told apart at 95 %" + (d.samples_needed ? "; it takes about " + Math.round(d.samples_needed).toLocaleString("en") + " samples to tell such a difference" : "");
+  const verdict = (d) => d.told_apart ? "a significant difference at 95 %" : "no significant difference at 95 %" + (d.samples_needed ? "; about " + Math.round(d.samples_needed).toLocaleString("en") + " samples would show it" : "");
   $("evaluation-text").textContent = count(e.samples, "sample") + " of " + e.data + ". Values stand with the interval that holds 95 % of 1,000 resamplings of the data.";
   for (const m of e.metrics) {
     const rows = e.models.map((model) => [model, model.values[m.name]]);

@@ -34,7 +34,7 @@ function passes() {
   };
   const idle = list.filter((p) => !p.changes && !(p.declined || []).length), busy = list.filter((p) => !idle.includes(p));
   $("passlist").append(...busy.map(one));
-  if (idle.length) $("passlist").append(h("details", {}, h("summary", {}, h("span", {class: "quiet"}, (busy.length ? "and " : "") + count(idle.length, "pass", "passes") + " that found nothing of their kind")), h("div", {}, idle.map((p) => h("span", {class: "tag"}, p.name.replace(/_/g, " "))))));
+  if (idle.length) $("passlist").append(h("details", {}, h("summary", {}, h("span", {class: "quiet"}, (busy.length ? "and " : "") + count(idle.length, "pass", "passes") + " that changed nothing")), h("div", {}, idle.map((p) => h("span", {class: "tag"}, p.name.replace(/_/g, " "))))));
 }
 
 function weights() {

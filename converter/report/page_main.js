@@ -19,8 +19,8 @@ function summary() {
   cards.push(card("Weights", bytesText(data.constant_bytes !== undefined ? data.constant_bytes : after), before ? "from " + bytesText(before) : ""));
   cards.push(card("Steps", steps.toLocaleString("en"), data.nodes_imported !== undefined ? "from " + count(data.nodes_imported, "node") : ""));
   const m = data.session || {};
-  if (m.arena_bytes !== undefined) cards.push(card("Memory of a session", bytesText(m.arena_bytes), "no plan is below " + bytesText(m.arena_lower_bound_bytes) + (m.packed_bytes ? "; and " + bytesText(m.packed_bytes) + " of packed weights" : "")));
-  else if (data.planned) cards.push(card("Arena", bytesText(data.arena_bytes), "no plan is below " + bytesText(data.arena_lower_bound_bytes)));
+  if (m.arena_bytes !== undefined) cards.push(card("Memory of a session", bytesText(m.arena_bytes), "tensors take at least " + bytesText(m.arena_lower_bound_bytes) + " in any plan" + (m.packed_bytes ? "; plus " + bytesText(m.packed_bytes) + " of packed weights" : "")));
+  else if (data.planned) cards.push(card("Arena", bytesText(data.arena_bytes), "at least " + bytesText(data.arena_lower_bound_bytes) + " in any plan"));
   if (data.latency) cards.push(card("Time of a run", usText(data.latency.median_us), "median of " + count(data.latency.runs, "run") + " on " + data.latency.device + "; p10 " + usText(data.latency.p10_us) + ", p90 " + usText(data.latency.p90_us)));
   const worst = (data.layers || [])[0];
   const check = (data.passes || []).filter((p) => p.max_difference !== undefined);
@@ -38,7 +38,7 @@ function summary() {
   const row = (k, v) => v && v !== "" && v.length !== 0 ? [h("div", {}, h("dt", {}, k), h("dd", {}, v))] : [];
   $("origin").append(...row("Model", data.model), ...row("SHA-256", from.source_sha256 && h("code", {}, from.source_sha256)), ...row("Written by", from.producer), ...row("Opset", (from.opset || []).join(", ")),
     ...row("Converter", from.converter), ...row("Options", (from.options || []).length ? from.options.join(" ") : "none"), ...row("Took", data.seconds !== undefined ? data.seconds.toFixed(2) + " s" : ""));
-  $("foot").textContent = "Written by " + (from.converter || "vireo") + ". This page holds everything it shows and asks nothing of any network; " + bytesText($("data").textContent.length) + " of data.";
+  $("foot").textContent = "Written by " + (from.converter || "vireo") + ". This page is self-contained and makes no network requests; " + bytesText($("data").textContent.length) + " of data.";
 }
 
 let mode = "";

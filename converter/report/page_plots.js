@@ -62,7 +62,7 @@ function memory() {
     }
     const x = left + w * (peakAt + 0.5) / steps;
     c.fillStyle = k.bad; c.beginPath(); c.moveTo(x, top - 2); c.lineTo(x - 5, top - 10); c.lineTo(x + 5, top - 10); c.fill();
-    c.textAlign = x > width - 140 ? "right" : "left"; c.fillText("most alive: step " + peakAt, x + (x > width - 140 ? -9 : 9), top - 4);
+    c.textAlign = x > width - 140 ? "right" : "left"; c.fillText("peak: step " + peakAt, x + (x > width - 140 ? -9 : 9), top - 4);
   }, (px, py, width, click) => {
     const step = Math.floor((px - left) / (width - left - right) * steps);
     if (!planned) { if (step >= 0 && step < steps) $("memory-hover").textContent = "Step " + step + ", " + titleOf(a, a.graphs[0].nodes[step]) + ": " + bytesText(live[step]) + " alive"; return; }
@@ -88,7 +88,7 @@ function placement() {
     shares.set(n.device, s);
   }
   const list = [...shares].sort((x, y) => y[1].steps - x[1].steps), named = deviceName;
-  $("placement-text").textContent = list.map(([d, s]) => named(d) + ": " + s.steps + " of " + order.length + " steps" + (s.parts.size ? " in " + count(s.parts.size, "part") : "") + (s.bytes ? ", " + bytesText(s.bytes) + " come from other devices" : "")).join("; ") + ". So it is on the machine that wrote this report; the file runs elsewhere, too.";
+  $("placement-text").textContent = list.map(([d, s]) => named(d) + ": " + s.steps + " of " + order.length + " steps" + (s.parts.size ? " in " + count(s.parts.size, "part") : "") + (s.bytes ? ", " + bytesText(s.bytes) + " come from other devices" : "")).join("; ") + ". This is the placement on the machine that wrote this report. The file also runs on other machines.";
   const devices = list.map(([d]) => d), rows = devices.length, height = 26 * rows + 34;
   let left = 110;
   const strip = canvasIn($("placement-plot"), height, (c, width, hgt, k) => {

@@ -338,7 +338,7 @@ def report(test):
     test.assertEqual(best, ["acb", "ae"])
     # Two plots of top1, none of what compares with the first model.
     test.assertEqual([label.split(";")[0] for label in fronts], ["top1 against size of the file", "top1 against time of a run"])
-    for words in ("60 samples", "top1", "sqnr", "other4.onnx", "told apart at 95 %", "Worst samples"):
+    for words in ("60 samples", "top1", "sqnr", "other4.onnx", "significant difference at 95 %", "Worst samples"):
         test.assertIn(words, shown)
 
 
@@ -373,7 +373,7 @@ def two_models(test):
     test.assertAlmostEqual(found["p"], 2 * sum(comb(24, k) for k in range(5)) / 2**24, places=9)
     test.assertEqual((found["test"], found["told_apart"]), ("McNemar", True))
     text = support.vireo("eval", one, other, "--data", both, "--samples", 6).stdout
-    test.assertIn("not told apart at 95 %", text)
+    test.assertIn("no significant difference at 95 %", text)
     test.assertIn("6 samples", text)
 
 

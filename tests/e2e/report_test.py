@@ -341,7 +341,7 @@ class Page(unittest.TestCase):
                 for text, left, right in labels["out"]:
                     self.assertGreaterEqual(left, 0, text)
                     self.assertLessEqual(right, labels["width"] + 1, text)
-                tensors = [t for t, *_ in labels["out"] if not re.fullmatch(r"[\d.]+( [KM]?i?B)?|most alive: step \d+", t)]
+                tensors = [t for t, *_ in labels["out"] if not re.fullmatch(r"[\d.]+( [KM]?i?B)?|peak: step \d+", t)]
                 for text in tensors:  # whole segments of a name
                     self.assertTrue(any(n == text or n.endswith("/" + text) for n in labels["names"]), text)
                 self.assertTrue(tensors)
