@@ -107,6 +107,7 @@ std::string rotary_embedding(Lowering& l) {
       view.gather_input = 0;
       view.gather_extent = table.dims[0];
       view.gather_reports = true;
+      view.gather_from_end = false;  // no position is below 0
     }
     both[i - 1] = p.input(l.node().inputs[i], std::move(view));
   }

@@ -298,6 +298,32 @@ TEST(Chain, IndicesOfARun) {
   }
 }
 
+// Positions, which do not count from the end.
+TEST(Chain, AnIndexBelowZeroMayBeAnError) {
+  Trials trials;
+  for (const bool from_end : {true, false}) {
+    ChainProblem p;
+    p.shape = {2};
+    Input which, from;
+    which.dtype = DType::kI32;
+    which.view.strides = {1};
+    from.view.strides = {1};
+    from.view.gather_axis = from.view.gather_input = 0;
+    from.view.gather_extent = 4;
+    from.view.gather_reports = true;
+    from.view.gather_from_end = from_end;
+    p.expression.inputs = {which, from};
+    Output out;
+    out.value = 1;
+    out.view = dense(p.shape);
+    p.expression.outputs = {out};
+    const std::vector<int32_t> picked = {1, -1};
+    trials.add("from end", make_chain(p, choose_chain(p, plain_target()), plain_target()), plain_target(),
+               {bytes_of(picked), bytes_of(random_floats(4, 1)), Bytes(8, 0x55), Bytes(4, 0)},
+               [=](const std::vector<Bytes>& result) { EXPECT_EQ(as<uint32_t>(result[3])[0], from_end ? 0u : 1u); });
+  }
+}
+
 // An index whose low word alone would be one.
 TEST(Chain, AnIndexOfSixtyFourBitsIsReadWhole) {
   Trials trials;

@@ -186,7 +186,8 @@ Value Evaluator::read(size_t input, std::vector<Value> place, const std::vector<
   const Address& a = inputs_[input];
   if (in.view.gather_axis >= 0) {
     const Value picked = b_.bitcast(known[static_cast<size_t>(in.view.gather_input)], Type::kU32);
-    const Value wrapped = b_.select(b_.bitcast(picked, Type::kI32) < 0, picked + a.gather_extent, picked);
+    const Value negative = b_.bitcast(picked, Type::kI32) < 0;
+    const Value wrapped = in.view.gather_from_end ? b_.select(negative, picked + a.gather_extent, picked) : picked;
     const Value inside = wrapped < a.gather_extent;
     if (in.view.gather_reports) report(!inside, RunError::kIndex);
     place[static_cast<size_t>(in.view.gather_axis)] = b_.select(inside, wrapped, a.gather_extent - 1);

@@ -39,6 +39,7 @@ struct View {
   int gather_input = -1;
   int64_t gather_extent = 0;
   bool gather_reports = false;
+  bool gather_from_end = true;  // negative ones count from the end; else they are outside
 };
 
 struct Input {
