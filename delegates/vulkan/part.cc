@@ -28,7 +28,9 @@ vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<S
     *why = "its weights, tables or inner values have no place on this device";
     return VIREO_INVALID_MODEL;
   }
-  if (const vireo_status status = write_tables(schedule.data, why); status != VIREO_OK) return status;
+  if (source_ == nullptr) {  // else each run has its own
+    if (const vireo_status status = write_tables(schedule.data, why); status != VIREO_OK) return status;
+  }
   table_bytes_ = schedule.data.size();
   schedule.data.clear();
   places_.resize(schedule.inputs.size() + schedule.outputs.size());

@@ -34,7 +34,7 @@ class Extents {
     }
     return sum;
   }
-  // Of the dimension at `axis`, from the end where negative; 1 where there is none.
+  // The extent at `axis`, which counts from the end if it is negative; 1 if the value has no such axis.
   double of(const ir::Value* v, int axis) const {
     const Shape& s = v->type.shape;
     const int i = axis < 0 ? axis + s.rank : axis;

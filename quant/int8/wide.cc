@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kNoiseSamples = 4;
 constexpr double kWideElements = 0.25;  // most of all elements that take 16 bits
-constexpr double kLeastNoise = 0.01;    // of an exit's noise, that a value of 16 bits makes in 8...
-constexpr double kNoiseOfElements = 2;  // ... and so many times its share of the elements
+constexpr double kLeastNoise = 0.01;    // least share of an exit's noise that pays for 16 bits
+constexpr double kNoiseOfElements = 2;  // least ratio of a value's share of the noise to its share of the elements
 constexpr double kMostWork = 12;        // products run for single values, in runs of the model
 
 // Whether `v` goes to outputs of the graph only, by nodes that move, join or compute element by element. `joined`: two

@@ -348,6 +348,7 @@ Status Remote::take_buffers(vireo_session& s) {
 
 // The nodes of a part that the device does not take with this run's extents, on the devices that each would have had.
 static Status run_declined(vireo_session& s, Step& step) {
+  note_declined(s, step);
   for (uint32_t k = 0; k < s.devices.memory->count; ++k) {  // their values may lie where a part still reads
     if (s.devices.memory->arenas[k].shared) VIREO_TRY(drain(s, k));
   }

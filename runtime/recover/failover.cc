@@ -345,12 +345,24 @@ static Status fail_over(vireo_session& s, Step& step, const char* why) {
   return Remote::run_instead(s, step);
 }
 
-void Remote::show_extents(vireo_session& s, const Step& step) {
-  s.submit.graph = step.away.graph == 0 ? nullptr : &s.devices.run_graphs[step.away.graph - 1];
+void note_declined(vireo_session& s, const Step& step) {
+  Fallback& f = *step.away.fallback;
+  s.fault.node = s.fault.tensor = nullptr;  // nobody is to blame: the run goes on
+  if (f.declined) return;
+  f.declined = true;
+  Error told;
+  (void)fail(&told, Status::kUnsupported,
+             "device \"{}\" does not take the part from \"{}\" on with what this run brings ({}): other devices run it "
+             "in such runs",
+             step.away.device->info.name, step_name(s, step), s.fault.said(VIREO_UNSUPPORTED));
+  tell(s, VIREO_LOG_WARNING, told);
 }
 
 Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
-  if (declines(step, status)) return run_instead(s, step);
+  if (declines(step, status)) {
+    note_declined(s, step);
+    return run_instead(s, step);
+  }
   if (status == VIREO_OK && step.away.device->delegate->wait != nullptr) status = wait_for(s, step);
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
   if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);

@@ -49,7 +49,9 @@ struct Remote {
   static bool works_there(const Step& step) { return step.away.arena != 0; }
   static Status submit(vireo_session& s, Step& step);
   // Before submit: the graph with the extents of this run, where the part has dynamic ones.
-  static void show_extents(vireo_session& s, const Step& step);
+  static void show_extents(vireo_session& s, const Step& step) {
+    s.submit.graph = step.away.graph == 0 ? nullptr : &s.devices.run_graphs[step.away.graph - 1];
+  }
   // Whether its device may still be at work when submit is back, or be gone.
   static bool may_be_away(const Step& step) { return step.away.device != nullptr; }
   // What becomes of it then: its end, or another device's.

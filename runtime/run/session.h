@@ -125,7 +125,8 @@ struct Fallback {
   FallbackValue* values = nullptr;
   uint32_t value_count = 0;
   const Blob* blob = nullptr;
-  bool lost = false;  // its device is: it runs like this until the session is released
+  bool lost = false;      // its device is: it runs like this until the session is released
+  bool declined = false;  // its device did not take the part with what some run brought, which was said
 };
 // What runs the steps of a window that are in one lane.
 struct BranchLane {

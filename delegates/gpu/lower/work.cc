@@ -377,6 +377,7 @@ std::string Lowering::add(const Node& n) {
 }
 
 std::string Lowering::lower() {
+  if (is_reduction(node_->op)) return lower_rows(*this);
   switch (node_->op) {
     case VIREO_OP_IDENTITY:
     case VIREO_OP_RESHAPE:
@@ -397,12 +398,6 @@ std::string Lowering::lower() {
       return lower_movement(*this);
     case VIREO_OP_SOFTMAX:
     case VIREO_OP_LOG_SOFTMAX:
-    case VIREO_OP_REDUCE_SUM:
-    case VIREO_OP_REDUCE_MEAN:
-    case VIREO_OP_REDUCE_MAX:
-    case VIREO_OP_REDUCE_MIN:
-    case VIREO_OP_REDUCE_PROD:
-    case VIREO_OP_REDUCE_NORM:
     case VIREO_OP_LAYER_NORMALIZATION:
     case VIREO_OP_RMSNORMALIZATION:
     case VIREO_OP_GROUP_NORMALIZATION:

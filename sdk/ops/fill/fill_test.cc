@@ -59,7 +59,7 @@ TEST(Range, Refuses) {
   range<float>(0, 1, 0, Status::kInvalidModel);
   range<float>(0, INFINITY, 1, Status::kInvalidModel);
   range<int64_t>(-INT64_MAX / 2 - 2, INT64_MAX, 1, Status::kInvalidModel);
-  OpTest t(Op::kRange, pack<attrs::Range>(attrs::RangeT{}));  // it leads there, but not in so many
+  OpTest t(Op::kRange, pack<attrs::Range>(attrs::RangeT{}));  // it reaches the limit in more than 10^15 elements
   t.input<float>({}, {0}).input<float>({}, {1e30f}).input<float>({}, {1});
   EXPECT_EQ(t.run(), Status::kInvalidModel);
   EXPECT_NE(std::string(t.message()).find("in 10^15 elements"), std::string::npos) << t.message();
