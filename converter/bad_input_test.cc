@@ -99,6 +99,7 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
   Diagnostics fine;
   ASSERT_TRUE(convert_file(folder.write("m.onnx", good), folder.at("m.vireo"), {}, &fine, nullptr)) << fine.text();
   for (size_t n = 0; n < good.size(); ++n) {
+    if (!tests::in_sample(static_cast<int64_t>(n))) continue;
     Diagnostics d;
     const bool ok = check_model(folder.write("cut.onnx", good.substr(0, n)), {}, &d, nullptr);
     EXPECT_NE(ok, d.failed()) << "cut at " << n;  // protobuf may end between fields: then the rest decides

@@ -23,6 +23,7 @@
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
+#include "tests/support/sample.h"
 
 namespace vireo {
 namespace {
@@ -374,7 +375,9 @@ TEST(CpuMatMul, BatchesThatVary) {
     // Plans depend on the number of threads, not on the instruction set: each of the lesser ones runs with one number.
     for (const int32_t slots :
          cpu::testing::on_best_level() ? std::vector<int32_t>{1, 2, 4} : std::vector<int32_t>{2}) {
-      for (const Case& run : runs) {
+      for (size_t i = 0; i < runs.size(); ++i) {
+        if (!tests::in_sample(static_cast<int64_t>(i) + slots)) continue;
+        const Case& run = runs[i];
         Case planned = most;
         planned.is_constant(0).is_constant(1);  // those of the copy
         planned.runs_as(run).by_turns().expect_close("gemm_f32", 1e-5, slots);
@@ -392,9 +395,12 @@ TEST(CpuAttention, HeadsAndKeysThatVary) {
         Op::kAttention, pack<attrs::Attention>(attrs::AttentionT{}),
         {v.reals({1, 8, 1, 64}, -1, 1), v.reals({1, heads, keys, 64}, -1, 1), v.reals({1, heads, keys, 64}, -1, 1)});
   };
+  int64_t number = 0;
   for (const int32_t slots : {1, 4}) {
-    for (const int64_t keys : {1, 1200, 4096})
+    for (const int64_t keys : {1, 1200, 4096}) {
+      if (!tests::in_sample(number++)) continue;
       attention(8, 5000).runs_as(attention(8, keys)).by_turns().expect_close("attention_f32", 1e-5, slots);
+    }
     attention(8, 5000).runs_as(attention(1, 100)).by_turns().expect_close("attention_f32", 1e-5, slots);
     // As many queries for one head of keys need more room than one for each.
     (void)attention(8, 5000).runs_as(attention(1, 5000)).fails_with(VIREO_UNSUPPORTED).run("attention_f32", slots);

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/sample.h"
+
 namespace vireo {
 namespace {
 
@@ -173,9 +175,12 @@ double single_device(const Problem& p, int32_t wanted) {
   return cost(p, at);
 }
 
+// Of so many random problems, those that a sanitizer or an emulator has time for.
+int rounds(int all) { return static_cast<int>(all / tests::sample_step()); }
+
 TEST(Placement, TwoDevicesAreExact) {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < rounds(4000); ++i) {
     Problem p = random_problem(&random, 10, 2, /*always_runs=*/i % 4 != 0);
     const Best best = brute_force(p);
     const Status status = p.solve();
@@ -193,7 +198,7 @@ TEST(Placement, TwoDevicesAreExact) {
 // Devices that work node by node in the host's memory are one choice, however many: still exact.
 TEST(Placement, HostsThatDoNotLaunchStayExact) {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < rounds(500); ++i) {
     Problem p = random_problem(&random, 7, 4);
     for (size_t d = 0; d < 3; ++d) p.devices[d] = {0, true, 0, 0};
     ASSERT_EQ(p.solve(), Status::kOk) << p.error.message;
@@ -209,7 +214,7 @@ TEST(Placement, MoreDevicesComeNear) {
     int optimal = 0, all = 0;
     uint32_t cuts = 0;
     double worst = 1, sum = 0;
-    for (int i = 0; i < (devices == 3 ? 2500 : 700); ++i) {
+    for (int i = 0; i < rounds(devices == 3 ? 2500 : 700); ++i) {
       Problem p = random_problem(&random, devices == 3 ? 8 : 6, devices);
       ASSERT_EQ(p.solve(), Status::kOk) << p.error.message;
       const double found = cost(p, p.device_of), best = brute_force(p).cost;
@@ -239,7 +244,7 @@ TEST(Placement, MoreDevicesComeNear) {
 // and 12, so half their sums differ by the factor 2; ways are alike, and there are four labels: 4 either way.
 TEST(Placement, KeepsItsBound) {
   std::mt19937_64 random(4);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < rounds(500); ++i) {
     Problem p = random_problem(&random, 6, 4);
     p.joins.clear();
     for (size_t d = 1; d < 4; ++d) p.devices[d] = {12, false, 9, 1e9};
@@ -251,7 +256,7 @@ TEST(Placement, KeepsItsBound) {
 
 TEST(Placement, ExplainsWhatAMoveWouldCost) {
   std::mt19937_64 random(5);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < rounds(400); ++i) {
     Problem p = random_problem(&random, 10, 2 + random() % 3);
     ASSERT_EQ(p.solve(), Status::kOk);
     const size_t nodes = p.times.size(), devices = p.devices.size();

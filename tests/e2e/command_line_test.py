@@ -32,15 +32,15 @@ def wide(text, columns):
 class Help(unittest.TestCase):
     def test_every_verb_at_any_width_of_the_terminal(self):
         for columns in ("20", "80", "400"):
-            pages = [vireo("--help", COLUMNS=columns).stdout] + [vireo(verb, "--help", COLUMNS=columns).stdout for verb in verbs()]
-            self.assertGreater(len(pages), 10)
+            pages = [vireo("--help", COLUMNS=columns).stdout] + [vireo(verb, "--help", COLUMNS=columns).stdout for verb in verbs()[::support.DATA_STEP]]
+            self.assertGreater(len(pages), 10 // support.DATA_STEP)
             for page in pages:
                 self.assertEqual(wide(page, HELP_COLUMNS), [])
 
     def test_by_verb_and_by_option_are_the_same(self):
         self.assertEqual(vireo("help").stdout, vireo("--help").stdout)
         self.assertEqual(vireo("version").stdout, vireo("--version").stdout)
-        for verb in verbs():
+        for verb in verbs()[::support.DATA_STEP]:
             done = vireo("help", verb)
             self.assertEqual((done.returncode, done.stdout), (0, vireo(verb, "--help").stdout), verb)
             self.assertIn(f"Usage: vireo {verb}", done.stdout)

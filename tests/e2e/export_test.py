@@ -324,7 +324,7 @@ def check_cases(folders):
     def check(test):
         import onnx
         counts = {"": 0, "checked": 0, "run": 0}
-        for folder in folders:
+        for folder in folders[::support.DATA_STEP]:
             path = folder / "model.onnx"
             graph = onnx.load(str(path)).graph
             if not all(i.type.HasField("tensor_type") for i in [*graph.input, *graph.output]):

@@ -13,6 +13,8 @@ GAIN = support.SHARED / "patients" / "gain_lm"
 def coded(model, name, *arguments):
     return support.convert(model, f"language/{name}", *(arguments or ("--quantize", "int4")))
 
+SAMPLES = 2 if support.PRELOAD else 8  # windows of text
+
 
 def perplexities(*arguments):
     """Of each model, in their order."""
@@ -21,7 +23,7 @@ def perplexities(*arguments):
 
 
 def of_book(*models):
-    return perplexities(*models, "--data", LM / "test.txt", "--tokenizer", LM / "tokenizer.json", "--samples", 8)
+    return perplexities(*models, "--data", LM / "test.txt", "--tokenizer", LM / "tokenizer.json", "--samples", SAMPLES)
 
 
 def tokens(np):
@@ -176,7 +178,7 @@ def masks_of_static_int8(test):
         models.append(WORK / f"{name}.vireo")
         # A sanitizer's own memory is part of what the process holds.
         support.vireo("quantize", WORK / f"{name}.onnx", "-o", models[-1], "--data", samples, *(("--memory", "4G") if support.PRELOAD else ()))
-    exact, *coded = perplexities(*models, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256, "--samples", 8)
+    exact, *coded = perplexities(*models, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256, "--samples", SAMPLES)
     for value in coded:
         test.assertLess(value / exact, 1.01)
 

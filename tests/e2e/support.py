@@ -24,7 +24,8 @@ if PRELOAD and "LD_PRELOAD" not in os.environ:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "LD_PRELOAD": PRELOAD, "ASAN_OPTIONS": "detect_leaks=0"})
 # Every SAMPLE-th case of the large tables: the default run and sanitizers take some, VIREO_FULL=1 all.
 SAMPLE = 1 if os.environ.get("VIREO_FULL") == "1" else int(os.environ.get("VIREO_SAMPLE", "1"))
-# Every DATA_STEP-th example behind a metric. Fewer need a wider tolerance, so only sanitizers take fewer.
+# Every DATA_STEP-th of the examples behind a metric, whose tolerance is wider then, and of rows that take the same way through the
+# code: only sanitizers take fewer.
 DATA_STEP = SAMPLE if PRELOAD else 1
 
 
