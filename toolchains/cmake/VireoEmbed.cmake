@@ -18,6 +18,10 @@ function(vireo_embed_file target file symbol)
     COMMAND ${CMAKE_COMMAND} -DFILE=${source} -DSYMBOL=${symbol} -DALIGN=${ARG_ALIGN} -DFOLDER=${folder} -P "${script}"
     DEPENDS "${source}" "${script}" VERBATIM COMMENT "embed ${symbol}")
   target_sources(${target} PRIVATE "${folder}/${symbol}.c" "${folder}/${symbol}.h")
+  # A file of two targets waits for what both wait for. Alone, <target> would wait for all that it links, and the linter,
+  # which wants only the headers, would build those libraries.
+  add_custom_target(${target}_${symbol} DEPENDS "${folder}/${symbol}.c" "${folder}/${symbol}.h")
+  add_dependencies(${target} ${target}_${symbol})
   set_source_files_properties("${folder}/${symbol}.c" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   target_include_directories(${target} PRIVATE "${folder}")
 endfunction()
