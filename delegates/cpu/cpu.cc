@@ -21,6 +21,17 @@
 namespace vireo {
 namespace {
 
+#if VIREO_MCU_TABLE  // delegates/mcu as a device of its own, for tests
+#define VIREO_CPU_DELEGATE vireo_mcu_delegate
+Span<const CpuRow> all_rows() { return mcu_rows(); }
+#else
+#define VIREO_CPU_DELEGATE vireo_cpu_delegate
+Span<const CpuRow> all_rows() { return cpu_rows(); }
+#endif
+
+// Whether nodes may have another kernel than the reference.
+constexpr bool kChooses = VIREO_TUNED || VIREO_MCU;
+
 // What a prepared part is: which code, with what. The tuned kernel's own state follows it.
 struct CpuPart {
   const RefKernel* reference = nullptr;
@@ -70,12 +81,12 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
   Choice c;
   const bool fits = view_node(host, graph, index, query);
   query->slots = slots;
-  const ShapeCheck shapes = VIREO_TUNED && fits && !cpu_rows().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
-  if (VIREO_TUNED && shapes != ShapeCheck::kAgree) {  // else there is no kernel that asks for shapes
+  const ShapeCheck shapes = kChooses && fits && !all_rows().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
+  if (kChooses && shapes != ShapeCheck::kAgree) {  // else there is no kernel that asks for shapes
     c.reason =
         shapes == ShapeCheck::kUnsure ? "its shapes follow from data" : "its shapes do not agree at their bounds";
   }
-  for (const CpuRow& row : cpu_rows()) {
+  for (const CpuRow& row : all_rows()) {
     if (shapes == ShapeCheck::kRefuse || (shapes == ShapeCheck::kUnsure && !row.op->any_shape)) continue;
     if (!row.serves(query->op)) continue;
     const char* reason = "";
@@ -97,7 +108,7 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
   Choice c;
   (void)view_node(host, graph, part.nodes[0], query);
   query->slots = slots;
-  if (const auto* const found = static_cast<const Found*>(part.claimed[0]); VIREO_TUNED && found != nullptr) {
+  if (const auto* const found = static_cast<const Found*>(part.claimed[0]); kChooses && found != nullptr) {
     memcpy(static_cast<void*>(&query->found), found, found->bytes());
     c.tuned = found->kernel;
   } else {
@@ -194,7 +205,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     mine.time_ns = cost;
     mine.kernel = c.kernel;
     mine.reason = c.reason;
-    if (VIREO_TUNED && c.tuned != nullptr) {
+    if (kChooses && c.tuned != nullptr) {
       query.found.kernel = c.tuned;
       mine.state = &query.found;
       mine.state_bytes = query.found.bytes();
@@ -354,4 +365,4 @@ constexpr vireo_delegate delegate_table() {
 }
 }  // namespace
 
-extern "C" const vireo_delegate vireo_cpu_delegate = delegate_table();
+extern "C" const vireo_delegate VIREO_CPU_DELEGATE = delegate_table();

@@ -72,6 +72,7 @@ struct CpuRow {
   }
 };
 Span<const CpuRow> cpu_rows();  // those of this build; written by CMake
+Span<const CpuRow> mcu_rows();  // those of delegates/mcu, on a workstation: its tests have them as a delegate
 
 }  // namespace vireo
 

@@ -16,6 +16,12 @@
 #include "delegates/cpu/kernels/testing.h"
 #include "sdk/base/half.h"
 
+// Tests of another delegate name theirs.
+#ifndef VIREO_TESTED_DELEGATE
+#define VIREO_TESTED_DELEGATE vireo_cpu_delegate
+#endif
+extern "C" const vireo_delegate VIREO_TESTED_DELEGATE;
+
 namespace vireo {
 
 // The way that the delegate names first for a graph of one node; what else it offers is conformance's matter.
@@ -30,7 +36,7 @@ inline TestClaim first_claim(const vireo_host& host, const vireo_graph* graph) {
         return VIREO_OK;
       },
       [](void*, uint32_t, const char*) -> vireo_status { return VIREO_OK; }, &fault);
-  EXPECT_EQ(vireo_cpu_delegate.claim(nullptr, &host, graph, &claims), VIREO_OK) << fault.text;
+  EXPECT_EQ(VIREO_TESTED_DELEGATE.claim(nullptr, &host, graph, &claims), VIREO_OK) << fault.text;
   return first;
 }
 
@@ -68,7 +74,7 @@ class NodeCase {
   std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots, bool packs = false) {
     std::vector<std::vector<uint8_t>> out;
     EXPECT_TRUE(ok(status_)) << message_;
-    const vireo_delegate& d = vireo_cpu_delegate;
+    const vireo_delegate& d = VIREO_TESTED_DELEGATE;
     const vireo_host host = test_host();
     const TestClaim c = first_claim(host, &graph_);
     EXPECT_EQ(c.kernel, kernel) << c.reason;
@@ -118,7 +124,7 @@ class NodeCase {
   // What constant `index` that the kernel reads packed is known by; all 0: there is none.
   vireo_packed packs_as(uint32_t index) {
     const vireo_host host = test_host();
-    const TestPart part(vireo_cpu_delegate, nullptr, host, &graph_, 0, first_claim(host, &graph_), /*packs=*/true);
+    const TestPart part(VIREO_TESTED_DELEGATE, nullptr, host, &graph_, 0, first_claim(host, &graph_), /*packs=*/true);
     vireo_packed what = VIREO_PACKED_INIT;
     (void)part.pack(index, &what);
     return what;

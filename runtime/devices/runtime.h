@@ -38,7 +38,7 @@ inline DeviceLife life_of(const Device& device) {
 // texts are constants, it looks at no list of a part's values, its claims and loads have nothing to explain, and
 // without tuned kernels it hands on no state. The runtime does without what others need.
 constexpr bool kOnlyCpu = !VIREO_DEVICE_LISTS;
-constexpr bool kKeepsStates = !kOnlyCpu || VIREO_TUNED;
+constexpr bool kKeepsStates = !kOnlyCpu || VIREO_TUNED || VIREO_MCU;
 
 constexpr uint32_t kMaxDevices = kOnlyCpu ? 1 : 32;
 constexpr size_t kPlanReasonBytes = 96;  // vireo_model.plan_reasons

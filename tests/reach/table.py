@@ -20,7 +20,8 @@ MADE = {
 # What configuring writes, by what it is written from; CMakeLists.txt are known without a row.
 GENERATED = [
     (r"@generated/(sdk/ops/\w+(_table\.cc|_exports_generated\.h)|vireo/ops\.h)", [r"sdk/ops/(ops|imports)\.def"]),
-    (r"@generated/delegates/cpu/op_table\.cc", [r"delegates/cpu/adapters\.def"]),
+    (r"@generated/delegates/cpu/op_table\.cc", [r"delegates/(cpu|mcu)/adapters\.def"]),
+    (r"@generated/delegates/mcu/op_table\.cc", [r"delegates/mcu/adapters\.def"]),
     (r"@generated/converter/target/shipped\.cc", [r"converter/target/profiles/.*\.json"]),
     (r"@generated/converter/ir/schema_texts\.cc", [r"sdk/ops/ops\.def", r"sdk/.*\.fbs"]),
     (r"@generated/runtime/load/model_next\.fbs", [r"sdk/format/model\.fbs"]),
@@ -106,7 +107,9 @@ FULL = {
     "wasm": Part([ABSENT, r"toolchains/wasm32-emscripten\.cmake"], tests=r".*", labels={"smoke"}, made=False,
                  without=NO_THREADS),
     "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
-    "cortex-m4-integer": Part(tests=r"golden(_wide)?_selftest", kernels="cortex-m4-integer", **FIRMWARE),
+    "cortex-m4-integer": Part(
+        tests=r"(golden(_wide)?|kws_int8)_selftest", kernels="cortex-m4-integer",
+        **dict(FIRMWARE, nodes=[*FIRMWARE["nodes"], r"delegates/mcu/(adapters/.*|kernels/.*|adapters\.def)", r"tests/smoke/(count(er)?\.c|measure_instructions|instructions\.tsv|quantized\.py)"])),
     "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_(npu|vulkan)\.so"]),
     "fuzz": Part([TOOL, r"tests/fuzz/differential/.*\.py"]),
     "levels": Part(tests=r"e2e_dispatch_levels"),

@@ -1,0 +1,64 @@
+#include "delegates/mcu/kernels/codes.h"
+
+#include "delegates/mcu/kernels/lanes.h"
+
+static inline int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
+
+void vireo_mcu_add(const vireo_mcu_binary* f, const uint8_t* a, const uint8_t* b, uint8_t* y) {
+  const int32_t a_zero = code(f->a_zero, f->a_flip), b_zero = code(f->b_zero, f->b_flip);
+  const int32_t a_step = f->a_step, b_step = f->b_step;
+  const uint8_t a_flip = f->a_flip, b_flip = f->b_flip;
+  const float ma = f->a_multiplier, mb = f->b_multiplier;
+  const vireo_mcu_codes codes = f->codes;
+  for (int32_t r = 0; r < f->rows; ++r, a += f->a_row, b += f->b_row) {
+    const uint8_t *pa = a, *pb = b;
+    for (const uint8_t* const end = y + f->columns; y != end; pa += a_step, pb += b_step) {
+      const float u = (float)(code(*pa, a_flip) - a_zero) * ma, v = (float)(code(*pb, b_flip) - b_zero) * mb;
+      *y++ = (uint8_t)mcu_to_code(mcu_round(u + v), &codes);
+    }
+  }
+}
+
+void vireo_mcu_mul(const vireo_mcu_binary* f, const uint8_t* a, const uint8_t* b, uint8_t* y) {
+  const int32_t a_zero = code(f->a_zero, f->a_flip), b_zero = code(f->b_zero, f->b_flip);
+  for (int32_t r = 0; r < f->rows; ++r, a += f->a_row, b += f->b_row) {
+    const uint8_t *pa = a, *pb = b;
+    for (const uint8_t* const end = y + f->columns; y != end; pa += f->a_step, pb += f->b_step) {
+      const int32_t product = (code(*pa, f->a_flip) - a_zero) * (code(*pb, f->b_flip) - b_zero);
+      *y++ = (uint8_t)mcu_requantize(product, f->a_multiplier, &f->codes);
+    }
+  }
+}
+
+void vireo_mcu_table(const uint8_t* table, const uint8_t* x, int32_t count, uint8_t* y) {
+  for (const uint8_t* const end = x + count; x != end; ++x, ++y) *y = table[*x];
+}
+
+void vireo_mcu_softmax_run(const vireo_mcu_softmax* s, const uint8_t* x, const int32_t* table, uint8_t* y) {
+  const int32_t step = s->inner, line = s->axis * s->inner;
+  for (int32_t o = 0; o < s->outer; ++o, x += line, y += line) {
+    for (int32_t i = 0; i < s->inner; ++i) {
+      int32_t most = -128, sum = 0;
+      for (int32_t k = i; k < line; k += step) {
+        const int32_t v = code(x[k], s->x_flip);
+        most = v > most ? v : most;
+      }
+      for (int32_t k = i; k < line; k += step) sum += table[most - code(x[k], s->x_flip)];
+      const float q = s->multiplier / (float)sum;
+      for (int32_t k = i; k < line; k += step)
+        y[k] = (uint8_t)mcu_to_code(mcu_round((float)table[most - code(x[k], s->x_flip)] * q), &s->codes);
+    }
+  }
+}
+
+void vireo_mcu_quantize(const float* x, int32_t count, float scale, const vireo_mcu_codes* codes, uint8_t* y) {
+  for (const float* const end = x + count; x != end; ++x, ++y) {
+    const float v = *x / scale;
+    *y = (uint8_t)(v != v ? codes->low : mcu_to_code(mcu_round(v), codes));
+  }
+}
+
+void vireo_mcu_dequantize(const uint8_t* x, int32_t count, uint8_t flip, uint8_t zero, float scale, float* y) {
+  const int32_t z = code(zero, flip);
+  for (const uint8_t* const end = x + count; x != end; ++x) *y++ = (float)(code(*x, flip) - z) * scale;
+}

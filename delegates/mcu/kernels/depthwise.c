@@ -1,0 +1,244 @@
+#include "delegates/mcu/kernels/depthwise.h"
+
+#include "delegates/mcu/kernels/lanes.h"
+
+enum { kBandBytes = 2048 };
+
+/* A strip of output rows and the rows of x below it. */
+typedef struct {
+  int32_t rows;      /* of y in a full strip */
+  int32_t pitch;     /* of the band */
+  int32_t band_rows; /* of a full strip */
+  int32_t columns;   /* of x that windows see */
+} strip;
+
+static int32_t span(int32_t outputs, const vireo_mcu_conv* c, int axis) {
+  return (outputs - 1) * c->stride[axis] + (c->kernel[axis] - 1) * c->dilation[axis] + 1;
+}
+
+static strip strip_of(const vireo_mcu_conv* c) {
+  strip s;
+  s.pitch = (span(c->out[1], c, 1) + 3) & ~3;
+  s.columns = s.pitch - c->pad[1] < c->in[1] ? s.pitch - c->pad[1] : c->in[1];
+  if (s.columns < 0) s.columns = 0;
+  s.rows = c->out[0];
+  while (s.rows > 1 && span(s.rows, c, 0) * s.pitch > kBandBytes) s.rows = (s.rows + 1) / 2;
+  s.band_rows = span(s.rows, c, 0);
+  return s;
+}
+
+/* With a word behind it, which windows of two columns read and do not use. */
+static uint32_t band_bytes(const strip* s) { return (uint32_t)(s->band_rows * s->pitch) + 8; }
+static uint32_t taps_bytes(const vireo_mcu_conv* c) { return ((uint32_t)(c->kernel[0] * c->kernel[1]) * 2 + 7) & ~7u; }
+
+uint32_t vireo_mcu_depthwise_scratch(const vireo_mcu_conv* c) {
+  const strip s = strip_of(c);
+  return taps_bytes(c) + band_bytes(&s);
+}
+
+/* One filter: its taps less their zero point, the bias with the zero point of x in it, and the multiplier. */
+typedef struct {
+  const int16_t* taps;
+  uint32_t bias;
+  float m;
+} filter;
+
+/* Rows of a plane into the band. from: bytes `step` apart, the rows as their columns say. */
+typedef struct {
+  int32_t step, row, columns, pitch;
+  uint8_t flip;
+} copy;
+
+static void copy_rows(const copy* c, const uint8_t* from, int32_t rows, uint8_t* to) {
+  const int32_t columns = c->columns, pitch = c->pitch, row = c->row;
+#if VIREO_MCU_LANES || defined(__ARM_FEATURE_UNALIGNED)
+  if (c->step == 1 && columns >= 4) {
+    const uint32_t flips = c->flip * 0x01010101u;
+    const int32_t last = columns - 4;
+    for (; rows > 0; --rows, from += row, to += pitch) { /* the last word of a row may repeat some of the one before */
+      mcu_store(to, mcu_load(from) ^ flips);
+      for (int32_t i = 4; i < last; i += 4) mcu_store(to + i, mcu_load(from + i) ^ flips);
+      mcu_store(to + last, mcu_load(from + last) ^ flips);
+    }
+    return;
+  }
+#endif
+  for (; rows > 0; --rows, from += row, to += pitch) {
+    const uint8_t* x = from;
+    for (int32_t i = 0; i < columns; ++i, x += c->step) to[i] = *x ^ c->flip;
+  }
+}
+
+/* Any window. */
+static void windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                    uint8_t* y, int32_t y_step) {
+  const int32_t down = c->dilation[0] * pitch, right = c->dilation[1], columns = c->kernel[1];
+  for (int32_t i = 0; i < rows; ++i, band += c->stride[0] * pitch) {
+    const int8_t* window = band;
+    for (int32_t j = 0; j < c->out[1]; ++j, window += c->stride[1], y += y_step) {
+      uint32_t sum = f->bias;
+      const int16_t* tap = f->taps;
+      const int8_t* line = window;
+      for (int32_t ky = c->kernel[0]; ky > 0; --ky, line += down) {
+        const int8_t* x = line;
+        for (const int16_t* const end = tap + columns; tap != end; x += right) sum += (uint32_t)(*x * *tap++);
+      }
+      *y = (uint8_t)mcu_requantize((int32_t)sum, f->m, &c->codes);
+    }
+  }
+}
+
+#if VIREO_MCU_LANES
+/* 3x3, stride 1, at least two columns: down the rows, two columns at a time, the last ones maybe once more. A word is
+ * four neighbours, x0 and x2 in one word of lanes, x1 and x3 in another: s = x0 w0 + x2 w2 + x1 w1 and
+ * t = x1 w0 + x3 w2 + x2 w1 are two instructions each. A row of x ends a row of y, and is in two that follow. */
+static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                        uint8_t* y, int32_t y_step) {
+  const int16_t* const w = f->taps;
+  const uint32_t outer_a = mcu_lows((uint16_t)w[0], (uint16_t)w[2]), outer_b = mcu_lows((uint16_t)w[3], (uint16_t)w[5]);
+  const uint32_t outer_c = mcu_lows((uint16_t)w[6], (uint16_t)w[8]),
+                 inner_ab = mcu_lows((uint16_t)w[1], (uint16_t)w[4]);
+  const uint32_t inner_c = (uint16_t)w[7];
+  const uint32_t flips = c->y_flip ? 0u : 0x80808080u, bias = f->bias;
+  const uint32_t up = (uint32_t)(c->codes.zero + (c->y_flip ? 0 : 128)) * 0x00010001u;
+  const int32_t last = c->out[1] - 2, y_row = c->out[1] * y_step;
+  const float m = f->m;
+  for (int32_t j = 0;;) {
+    const int8_t* x = band + j;
+    uint8_t* to = y + j * y_step;
+    uint32_t u = mcu_load(x), e = mcu_even(u), o = mcu_odd(u);
+    uint32_t s1 = mcu_low_low(o, inner_ab, mcu_dot(e, outer_a, bias));
+    uint32_t t1 = mcu_high_low(e, inner_ab, mcu_dot(o, outer_a, bias));
+    x += pitch, u = mcu_load(x), e = mcu_even(u), o = mcu_odd(u);
+    uint32_t s2 = mcu_low_high(o, inner_ab, mcu_dot(e, outer_b, s1));
+    uint32_t t2 = mcu_high_high(e, inner_ab, mcu_dot(o, outer_b, t1));
+    s1 = mcu_low_low(o, inner_ab, mcu_dot(e, outer_a, bias));
+    t1 = mcu_high_low(e, inner_ab, mcu_dot(o, outer_a, bias));
+    for (int32_t i = rows; i > 0; --i, to += y_row) {
+      x += pitch, u = mcu_load(x), e = mcu_even(u), o = mcu_odd(u);
+      s2 = mcu_low_low(o, inner_c, mcu_dot(e, outer_c, s2));
+      t2 = mcu_high_low(e, inner_c, mcu_dot(o, outer_c, t2));
+      const uint32_t codes = mcu_two_codes(s2, t2, m, m, up) ^ flips;
+      to[0] = (uint8_t)codes;
+      to[y_step] = (uint8_t)(codes >> 16);
+      s2 = mcu_low_high(o, inner_ab, mcu_dot(e, outer_b, s1));
+      t2 = mcu_high_high(e, inner_ab, mcu_dot(o, outer_b, t1));
+      s1 = mcu_low_low(o, inner_ab, mcu_dot(e, outer_a, bias));
+      t1 = mcu_high_low(e, inner_ab, mcu_dot(o, outer_a, bias));
+    }
+    if (j >= last) break;
+    j = j + 2 < last ? j + 2 : last;
+  }
+}
+
+/* 3x3, stride 2 along a row: two columns at a time. */
+static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                             uint8_t* y, int32_t y_step) {
+  const int16_t* const w = f->taps;
+  const uint32_t outer[3] = {mcu_lows((uint16_t)w[0], (uint16_t)w[2]), mcu_lows((uint16_t)w[3], (uint16_t)w[5]),
+                             mcu_lows((uint16_t)w[6], (uint16_t)w[8])};
+  const uint32_t flips = c->y_flip ? 0u : 0x80808080u;
+  const uint32_t up = (uint32_t)(c->codes.zero + (c->y_flip ? 0 : 128)) * 0x00010001u;
+  const int32_t columns = c->out[1];
+  for (int32_t i = 0; i < rows; ++i) {
+    const int8_t* r = band + pitch * c->stride[0] * i;
+    for (int32_t j = 0; j < columns; j += 2, r += 4) {
+      uint32_t s = f->bias, t = s;
+      const int8_t* line = r;
+      for (int32_t k = 0; k < 3; ++k, line += pitch) {
+        const uint32_t u = mcu_load(line), e = mcu_even(u), o = mcu_odd(u), inner = (uint16_t)w[3 * k + 1];
+        s = mcu_low_low(o, inner, mcu_dot(e, outer[k], s));
+        t = mcu_high_low(o, inner, mcu_high_low(e, outer[k], t));
+        t = mcu_low_high((uint32_t)(int32_t)line[4], outer[k], t);
+      }
+      const uint32_t codes = mcu_two_codes(s, t, f->m, f->m, up) ^ flips;
+      *y = (uint8_t)codes;
+      y += y_step;
+      if (j + 1 < columns) {
+        *y = (uint8_t)(codes >> 16);
+        y += y_step;
+      }
+    }
+  }
+}
+#else
+/* 3x3, any stride: sums of nine products without a loop. */
+static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                        uint8_t* y, int32_t y_step) {
+  const int16_t* const w = f->taps;
+  for (int32_t i = 0; i < rows; ++i, band += c->stride[0] * pitch) {
+    const int8_t* a = band;
+    for (int32_t j = 0; j < c->out[1]; ++j, a += c->stride[1], y += y_step) {
+      const int8_t *const b = a + pitch, *const d = b + pitch;
+      const uint32_t sum = f->bias + (uint32_t)(a[0] * w[0]) + (uint32_t)(a[1] * w[1]) + (uint32_t)(a[2] * w[2]) +
+                           (uint32_t)(b[0] * w[3]) + (uint32_t)(b[1] * w[4]) + (uint32_t)(b[2] * w[5]) +
+                           (uint32_t)(d[0] * w[6]) + (uint32_t)(d[1] * w[7]) + (uint32_t)(d[2] * w[8]);
+      *y = (uint8_t)mcu_requantize((int32_t)sum, f->m, &c->codes);
+    }
+  }
+}
+#endif
+
+typedef void (*run_windows)(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                            uint8_t* y, int32_t y_step);
+
+static run_windows windows_of(const vireo_mcu_conv* c) {
+  if (c->kernel[0] != 3 || c->kernel[1] != 3 || c->dilation[0] != 1 || c->dilation[1] != 1) return windows;
+#if VIREO_MCU_LANES
+  if (c->codes.high - c->codes.low != 255) return windows;
+  if (c->stride[1] == 2) return windows_3x3_by_2;
+  return c->stride[0] == 1 && c->stride[1] == 1 && c->out[1] >= 2 ? windows_3x3 : windows;
+#else
+  return windows_3x3;
+#endif
+}
+
+void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                             const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch) {
+  const strip s = strip_of(c);
+  const int32_t taps = c->kernel[0] * c->kernel[1], in_plane = c->in[0] * c->in[1], out_plane = c->out[0] * c->out[1];
+  const int32_t all_in = c->groups, all_out = c->groups * c->out_channels;
+  const int32_t x_step = c->last ? all_in : 1, y_step = c->last ? all_out : 1;
+  const int32_t zero = (int8_t)(uint8_t)(c->x_zero ^ c->x_flip);
+  const copy rows_of = {x_step, c->in[1] * x_step, s.columns, s.pitch, c->x_flip};
+  const run_windows run = windows_of(c);
+  int16_t* const wide = (int16_t*)scratch;
+  uint8_t* const band = (uint8_t*)scratch + taps_bytes(c);
+  /* Columns beside the plane keep the zero point; so do rows above and below where one strip is the whole plane. */
+  memset(band, zero, band_bytes(&s));
+  for (int32_t image = 0; image < c->batch; ++image) {
+    for (int32_t g = 0; g < c->groups; ++g) {
+      const uint8_t* const plane = x + (c->last ? g : g * in_plane);
+      for (int32_t row = 0; row < c->out[0]; row += s.rows) {
+        const int32_t rows = c->out[0] - row < s.rows ? c->out[0] - row : s.rows;
+        const int32_t top = row * c->stride[0] - c->pad[0];
+        /* Rows of the band that lie in x. */
+        const int32_t from = top < 0 ? -top : 0, below = c->in[0] - top;
+        const int32_t end = below < 0 ? 0 : below < s.band_rows ? below : s.band_rows;
+        if (s.rows < c->out[0]) {
+          if (from > 0) memset(band, zero, (uint32_t)(from * s.pitch));
+          if (end < s.band_rows) memset(band + end * s.pitch, zero, (uint32_t)((s.band_rows - end) * s.pitch));
+        }
+        if (from < end)
+          copy_rows(&rows_of, plane + (top + from) * rows_of.row, end - from, band + from * s.pitch + c->pad[1]);
+        for (int32_t o = 0; o < c->out_channels; ++o) {
+          const int32_t channel = g * c->out_channels + o;
+          const int32_t w_z = w_zero != NULL ? w_zero[c->one_w_zero ? 0 : channel] : 0;
+          filter f = {wide, bias != NULL ? (uint32_t)bias[channel] : 0, m[c->one_multiplier ? 0 : channel]};
+          int32_t sum = 0;
+          for (int32_t k = 0; k < taps; ++k) {
+            const int32_t tap = (int8_t)w[channel * taps + k] - w_z;
+            wide[k] = (int16_t)tap;
+            sum += tap;
+          }
+          f.bias -= (uint32_t)(sum * zero);
+          uint8_t* const to =
+              c->last ? y + row * c->out[1] * all_out + channel : y + channel * out_plane + row * c->out[1];
+          run(c, &f, (const int8_t*)band, s.pitch, rows, to, y_step);
+        }
+      }
+    }
+    x += all_in * in_plane;
+    y += all_out * out_plane;
+  }
+}

@@ -1,0 +1,450 @@
+#include "delegates/mcu/kernels/product.h"
+
+#include "delegates/mcu/kernels/lanes.h"
+
+/* Positions of a tile. Eight sums, four values of x and two weights fit into the registers of Armv7-M, not into the
+ * eight low ones of Armv6-M. */
+#if defined(__ARM_ARCH_6M__)
+#define TILE 2
+#else
+#define TILE 4
+#endif
+
+enum {
+  kBlockBytes = 2048, /* of x; a pair of filters is widened once a block */
+  kMostTiles = 16,
+};
+
+/* One product as the loops below take it. Weight k of channel c lies at w_channel * c + w_k * (k % inner) +
+ * w_outer * (k / inner): inner is k itself but for windows over channels last. */
+typedef struct {
+  int32_t k, padded; /* padded: a multiple of 4 */
+  int32_t channels, positions, tiles;
+  const uint8_t* w;
+  int32_t w_first, w_channel, w_k, w_outer, inner;
+  const float* m;
+  const int32_t* bias;
+  const uint8_t* w_zero;
+  vireo_mcu_codes codes;
+  uint8_t w_flip, y_flip, nibbles, one_multiplier, one_w_zero;
+  uint8_t* y;
+  int32_t y_channel, y_position;
+  int16_t *x_tiles, *w_pair;
+} product;
+
+/* ---- Widening: codes of 8 bits to 16 bits, less a zero point */
+
+/* Element k of a column of `width` in a block of `width` columns: k, k + 2 are a pair of lanes, then k + 1, k + 3. */
+static inline int32_t place(int32_t k, int32_t column, int32_t width) {
+#if VIREO_MCU_LANES
+  return (k & ~3) * width + (k & 1) * 2 * width + 2 * column + ((k >> 1) & 1);
+#else
+  return k * width + column;
+#endif
+}
+
+static inline int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
+
+/* k bytes in a row become one column; what is behind them up to a multiple of 4 becomes 0. */
+static void widen_row(const uint8_t* from, int32_t k, uint8_t flip, uint8_t zero, int32_t width, int32_t column,
+                      int16_t* to) {
+  const int32_t z = code(zero, flip);
+#if VIREO_MCU_LANES
+  const uint32_t flips = flip * 0x01010101u, zeros = (uint16_t)z * 0x00010001u;
+  uint32_t* out = (uint32_t*)(void*)to + column;
+  for (; k >= 4; k -= 4, from += 4, out += 2 * width) {
+    const uint32_t v = mcu_load(from) ^ flips;
+    out[0] = mcu_sub(mcu_even(v), zeros);
+    out[width] = mcu_sub(mcu_odd(v), zeros);
+  }
+  if (k > 0) {
+    uint32_t v = zero * 0x01010101u;
+    memcpy(&v, from, (uint32_t)k);
+    v ^= flips;
+    out[0] = mcu_sub(mcu_even(v), zeros);
+    out[width] = mcu_sub(mcu_odd(v), zeros);
+  }
+#else
+  to += column;
+  for (int32_t i = 0; i < k; ++i, to += width) *to = (int16_t)(code(from[i], flip) - z);
+#endif
+}
+
+static inline int32_t weight(const product* p, int32_t at) {
+  if (!p->nibbles) return code(p->w[at], p->w_flip);
+  const int32_t byte = p->w[at >> 1];
+  return (((at & 1) != 0 ? byte >> 4 : byte & 15) ^ 8) - 8;
+}
+
+static void widen_filter(const product* p, int32_t c, int32_t column) {
+  const uint8_t zero = p->w_zero != NULL ? p->w_zero[p->one_w_zero ? 0 : c] : 0;
+  int32_t at = p->w_first + c * p->w_channel;
+  if (!p->nibbles && p->w_k == 1 && p->inner == p->k) {
+    widen_row(p->w + at, p->k, p->w_flip, zero, 2, column, p->w_pair);
+    return;
+  }
+  const int32_t z = code(zero, p->w_flip);
+  for (int32_t k = 0; k < p->k; at += p->w_outer) {
+    const int32_t end = k + p->inner;
+    for (int32_t from = at; k < end; ++k, from += p->w_k)
+      p->w_pair[place(k, column, 2)] = (int16_t)(weight(p, from) - z);
+  }
+  for (int32_t k = p->k; k < p->padded; ++k) p->w_pair[place(k, column, 2)] = 0;
+}
+
+/* The filters of two channels side by side. */
+static void widen_filters(const product* p, int32_t c, int32_t d) {
+#if VIREO_MCU_LANES
+  if (p->w_zero == NULL && p->w_flip == 0 && !p->nibbles && p->w_k == 1 && p->inner == p->k && (p->k & 3) == 0) {
+    const uint8_t *u = p->w + p->w_first + c * p->w_channel, *v = u + (d - c) * p->w_channel;
+    uint32_t* out = (uint32_t*)(void*)p->w_pair;
+    for (const uint8_t* const end = u + p->k; u != end; u += 4, v += 4, out += 4) {
+      const uint32_t a = mcu_load(u), b = mcu_load(v);
+      out[0] = mcu_even(a), out[1] = mcu_even(b), out[2] = mcu_odd(a), out[3] = mcu_odd(b);
+    }
+    return;
+  }
+#endif
+  widen_filter(p, c, 0);
+  widen_filter(p, d, 1);
+}
+
+#if VIREO_MCU_LANES
+/* Channels first, a window of one element: four neighbouring positions of two channels at once. */
+static inline void widen_two(uint32_t a, uint32_t b, uint32_t flips, uint32_t zeros, uint32_t* out) {
+  a ^= flips, b ^= flips;
+  const uint32_t ae = mcu_sub(mcu_even(a), zeros), ao = mcu_sub(mcu_odd(a), zeros);
+  const uint32_t be = mcu_sub(mcu_even(b), zeros), bo = mcu_sub(mcu_odd(b), zeros);
+  out[0] = mcu_lows(ae, be), out[1] = mcu_lows(ao, bo), out[2] = mcu_highs(ae, be), out[3] = mcu_highs(ao, bo);
+}
+static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t flip, uint8_t zero, int16_t* to) {
+  const uint32_t flips = flip * 0x01010101u, zeros = (uint16_t)code(zero, flip) * 0x00010001u;
+  const uint32_t none = zero * 0x01010101u; /* behind the last channel */
+  const uint8_t *b = x + plane, *c = b + plane, *d = c + plane;
+  uint32_t* out = (uint32_t*)(void*)to;
+  const int32_t step = 4 * plane;
+  for (; k >= 4; k -= 4, x += step, b += step, c += step, d += step, out += 8) {
+    widen_two(mcu_load(x), mcu_load(c), flips, zeros, out);
+    widen_two(mcu_load(b), mcu_load(d), flips, zeros, out + 4);
+  }
+  if (k > 0) {
+    widen_two(mcu_load(x), k > 2 ? mcu_load(c) : none, flips, zeros, out);
+    widen_two(k > 1 ? mcu_load(b) : none, none, flips, zeros, out + 4);
+  }
+}
+#endif
+
+/* ---- Sums of a tile */
+
+/* acc[0..TILE) of the first channel of the pair, acc[TILE..) of the second, come in with the biases. */
+#if VIREO_MCU_LANES
+#if VIREO_MCU_DSP && defined(__OPTIMIZE__)
+/* 11 instructions for 16 products. They take all 14 registers, so the end of the loop waits on the stack. */
+#define STEP                                                          \
+  "ldrd %[u], %[v], [%[w]], #8\n ldrd %[s], %[t], [%[x]], #8\n"       \
+  "smlad %[a0], %[s], %[u], %[a0]\n smlad %[b0], %[s], %[v], %[b0]\n" \
+  "smlad %[a1], %[t], %[u], %[a1]\n smlad %[b1], %[t], %[v], %[b1]\n" \
+  "ldrd %[s], %[t], [%[x]], #8\n"                                     \
+  "smlad %[a2], %[s], %[u], %[a2]\n smlad %[b2], %[s], %[v], %[b2]\n" \
+  "smlad %[a3], %[t], %[u], %[a3]\n smlad %[b3], %[t], %[v], %[b3]\n"
+/* An odd step first, then two at a time. */
+#define SUM_TILE(xp, wp, steps)                                                                                    \
+  do {                                                                                                             \
+    uint32_t u, v, s = (uint32_t)(wp + 4 * (steps)), t = (uint32_t)(steps)&1;                                      \
+    __asm__ volatile(                                                                                              \
+        "push {%[s]}\n cbz %[t], 1f\n" STEP STEP                                                                   \
+        "ldr %[s], [sp]\n cmp %[w], %[s]\n beq 2f\n"                                                               \
+        "1:\n" STEP STEP STEP STEP "ldr %[s], [sp]\n cmp %[w], %[s]\n bne 1b\n2:\n add sp, #4\n"                   \
+        : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1), [b2] "+r"(b2), \
+          [b3] "+r"(b3), [x] "+r"(xp), [w] "+r"(wp), [u] "=&r"(u), [v] "=&r"(v), [s] "+r"(s), [t] "+l"(t)          \
+        :                                                                                                          \
+        : "cc", "memory");                                                                                         \
+  } while (0)
+#else
+#define SUM_TILE(xp, wp, steps)                                       \
+  do {                                                                \
+    for (int32_t i_ = 0; i_ < 2 * (steps); ++i_, xp += 4, wp += 2) {  \
+      a0 = mcu_dot(xp[0], wp[0], a0), b0 = mcu_dot(xp[0], wp[1], b0); \
+      a1 = mcu_dot(xp[1], wp[0], a1), b1 = mcu_dot(xp[1], wp[1], b1); \
+      a2 = mcu_dot(xp[2], wp[0], a2), b2 = mcu_dot(xp[2], wp[1], b2); \
+      a3 = mcu_dot(xp[3], wp[0], a3), b3 = mcu_dot(xp[3], wp[1], b3); \
+    }                                                                 \
+  } while (0)
+#endif
+#endif
+
+/* Codes of one channel at `count` positions. */
+static MCU_COLD void put_codes(const product* p, const uint32_t* sums, float m, uint8_t* y, int32_t count) {
+  for (int32_t i = 0; i < count; ++i, y += p->y_position) *y = (uint8_t)mcu_requantize((int32_t)sums[i], m, &p->codes);
+}
+
+/* Where a tile begins: the last one ends with the last position. */
+static inline int32_t tile_begin(const product* p, int32_t position) {
+  const int32_t last = p->positions - TILE;
+  return position <= last ? position : last > 0 ? last : 0;
+}
+
+/* The tiles of a block for the pair of channels in w_pair. y: of channel c at position 0. */
+static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first, int32_t tiles) {
+  const int32_t count = p->positions < TILE ? p->positions : TILE;
+  const uint32_t bias_c = p->bias != NULL ? (uint32_t)p->bias[c] : 0,
+                 bias_d = p->bias != NULL ? (uint32_t)p->bias[d] : 0;
+  const float mc = p->m[p->one_multiplier ? 0 : c], md = p->m[p->one_multiplier ? 0 : d];
+  const int32_t last = p->positions > TILE ? p->positions - TILE : 0, y_position = p->y_position;
+  const int32_t to_d = (d - c) * p->y_channel;
+  uint8_t* const y_c = p->y + c * p->y_channel;
+#if VIREO_MCU_LANES
+  const uint32_t* xp = (const uint32_t*)(const void*)p->x_tiles;
+  const int32_t steps = p->padded >> 2;
+  const uint32_t flips = p->y_flip ? 0u : 0x80808080u;
+  const uint32_t up = (uint32_t)(p->codes.zero + (p->y_flip ? 0 : 128)) * 0x00010001u;
+  const int whole = p->codes.high - p->codes.low == 255 && count == TILE && c != d;
+#else
+  const int16_t* xp = p->x_tiles;
+#endif
+  for (int32_t end = first + tiles * TILE; first != end; first += TILE) {
+    uint8_t* const y = y_c + (first < last ? first : last) * y_position;
+#if VIREO_MCU_LANES
+    const uint32_t* wp = (const uint32_t*)(const void*)p->w_pair;
+    uint32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
+    SUM_TILE(xp, wp, steps);
+    if (whole) {
+      const uint32_t c_even = mcu_two_codes(a0, a2, mc, mc, up), c_odd = mcu_two_codes(a1, a3, mc, mc, up);
+      const uint32_t d_even = mcu_two_codes(b0, b2, md, md, up), d_odd = mcu_two_codes(b1, b3, md, md, up);
+      if (y_position == 1) {
+        mcu_store(y, (c_even | c_odd << 8) ^ flips);
+        mcu_store(y + to_d, (d_even | d_odd << 8) ^ flips);
+      } else {
+        const uint32_t even = (c_even | d_even << 8) ^ flips, odd = (c_odd | d_odd << 8) ^ flips;
+        mcu_store_half(y, even);
+        mcu_store_half(y + y_position, odd);
+        mcu_store_half(y + 2 * y_position, even >> 16);
+        mcu_store_half(y + 3 * y_position, odd >> 16);
+      }
+      continue;
+    }
+    const uint32_t sums[8] = {a0, a1, a2, a3, b0, b1, b2, b3};
+#else
+    const int16_t *wp = p->w_pair, *const w_end = wp + 2 * p->k;
+#if TILE == 4
+    uint32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
+    for (; wp != w_end; wp += 2, xp += 4) {
+      const int32_t u = wp[0], v = wp[1];
+      int32_t x = xp[0];
+      a0 += (uint32_t)(x * u), b0 += (uint32_t)(x * v), x = xp[1];
+      a1 += (uint32_t)(x * u), b1 += (uint32_t)(x * v), x = xp[2];
+      a2 += (uint32_t)(x * u), b2 += (uint32_t)(x * v), x = xp[3];
+      a3 += (uint32_t)(x * u), b3 += (uint32_t)(x * v);
+    }
+    const uint32_t sums[8] = {a0, a1, a2, a3, b0, b1, b2, b3};
+#else
+    uint32_t a0 = bias_c, a1 = a0, b0 = bias_d, b1 = b0;
+    for (; wp != w_end; wp += 2, xp += 2) {
+      const int32_t u = wp[0], v = wp[1], x0 = xp[0], x1 = xp[1];
+      a0 += (uint32_t)(x0 * u), a1 += (uint32_t)(x1 * u), b0 += (uint32_t)(x0 * v), b1 += (uint32_t)(x1 * v);
+    }
+    const uint32_t sums[4] = {a0, a1, b0, b1};
+#endif
+    xp += TILE * (p->padded - p->k);
+#endif
+    put_codes(p, sums, mc, y, count);
+    put_codes(p, sums + TILE, md, y + to_d, count);
+  }
+}
+
+/* All channels of a block, in pairs; an odd last one is done with the one before it, or twice. */
+static void multiply(const product* p, int32_t first, int32_t tiles) {
+  for (int32_t pair = 0; pair < p->channels; pair += 2) {
+    const int32_t c = pair + 1 < p->channels || pair == 0 ? pair : pair - 1;
+    const int32_t d = c + 1 < p->channels ? c + 1 : c;
+    widen_filters(p, c, d);
+    multiply_pair(p, c, d, first, tiles);
+  }
+}
+
+/* ---- Convolutions */
+
+static int32_t padded_k(int32_t k) { return (k + 3) & ~3; }
+static int32_t tiles_of(int32_t padded, int32_t positions) {
+  const int32_t needed = (positions + TILE - 1) / TILE, fit = kBlockBytes / (2 * TILE * padded);
+  const int32_t most = fit < 2 ? 2 : fit > kMostTiles ? kMostTiles : fit;
+  return needed < most ? needed : most;
+}
+/* Tiles, a pair of filters, and a window in the order of k. */
+static uint32_t scratch_bytes(int32_t padded, int32_t tiles) {
+  return (uint32_t)(padded * (2 * TILE * tiles + 2 * 2 + 1));
+}
+
+static int32_t conv_k(const vireo_mcu_conv* c) { return c->in_channels * c->kernel[0] * c->kernel[1]; }
+
+uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c) {
+  const int32_t padded = padded_k(conv_k(c));
+  return scratch_bytes(padded, tiles_of(padded, c->out[0] * c->out[1]));
+}
+
+/* Whether a window is one element, in its place. */
+static int is_point(const vireo_mcu_conv* c) {
+  return c->kernel[0] * c->kernel[1] == 1 && (c->stride[0] | c->stride[1]) == 1 && (c->pad[0] | c->pad[1]) == 0;
+}
+
+/* The window of output (oy, ox) in the order [channel, tap], or [tap, channel] of channels last. */
+static void gather(const vireo_mcu_conv* c, const uint8_t* x, int32_t oy, int32_t ox, uint8_t* to) {
+  const int32_t all = c->groups * c->in_channels;
+  const int32_t left = ox * c->stride[1] - c->pad[1], top = oy * c->stride[0] - c->pad[0];
+  const int32_t planes = c->last ? 1 : c->in_channels, run = c->last ? c->in_channels : 1;
+  const int32_t step = c->last ? all : 1; /* from a column to the next */
+  /* A row as bytes in a piece where no column is skipped: those before x, in x, behind x. */
+  const int32_t columns = c->kernel[1], width = columns * run;
+  const int whole = c->dilation[1] == 1 && run == step;
+  const int32_t begin = left < 0 ? (-left < columns ? -left : columns) * run : 0;
+  const int32_t inside = c->in[1] - left < columns ? (c->in[1] - left) * run : width;
+  const uint8_t zero = c->x_zero;
+  for (int32_t i = 0; i < planes; ++i) {
+    int32_t iy = top;
+    for (int32_t ky = c->kernel[0]; ky > 0; --ky, iy += c->dilation[0]) {
+      const uint8_t* const row = x + ((i * c->in[0] + iy) * c->in[1] + left) * step;
+      int32_t k = 0;
+      if (iy < 0 || iy >= c->in[0]) {
+        for (; k < width; ++k) *to++ = zero;
+      } else if (whole) {
+        for (; k < begin; ++k) *to++ = zero;
+        for (; k < inside; ++k) *to++ = row[k];
+        for (; k < width; ++k) *to++ = zero;
+      } else {
+        for (int32_t kx = 0; kx < columns; ++kx) {
+          const int32_t ix = kx * c->dilation[1];
+          const int outside = left + ix < 0 || left + ix >= c->in[1];
+          for (k = 0; k < run; ++k) *to++ = outside ? zero : row[ix * step + k];
+        }
+      }
+    }
+  }
+}
+
+static void widen_tile(const vireo_mcu_conv* c, const product* p, const uint8_t* x, int32_t first, int point,
+                       int16_t* to) {
+  const int32_t plane = c->in[0] * c->in[1];
+  uint8_t* const window = (uint8_t*)(p->w_pair + 2 * p->padded);
+#if VIREO_MCU_LANES
+  if (point && !c->last && p->positions >= TILE) {
+    widen_points(x + first, plane, p->k, c->x_flip, c->x_zero, to);
+    return;
+  }
+#endif
+  int32_t oy = first / c->out[1], ox = first % c->out[1];
+  for (int32_t i = 0; i < TILE; ++i) {
+    const uint8_t* row = window;
+    if (point && c->last) {
+      row = x + (oy * c->in[1] + ox) * c->groups * c->in_channels;
+    } else if (point) {
+      const uint8_t* from = x + oy * c->in[1] + ox;
+      for (int32_t k = 0; k < p->k; ++k, from += plane) window[k] = *from;
+    } else {
+      gather(c, x, oy, ox, window);
+    }
+    widen_row(row, p->k, c->x_flip, c->x_zero, TILE, i, to);
+    /* Fewer positions than a tile has: the last one again. */
+    if (oy * c->out[1] + ox + 1 < p->positions && ++ox == c->out[1]) {
+      ox = 0;
+      ++oy;
+    }
+  }
+}
+
+static void run_blocks(const vireo_mcu_conv* c, product* p, const uint8_t* x) {
+  const int point = is_point(c);
+  const int32_t tile_elements = TILE * p->padded;
+  for (int32_t first = 0; first < p->positions; first += p->tiles * TILE) {
+    int32_t tiles = 0;
+    for (; tiles < p->tiles && first + tiles * TILE < p->positions; ++tiles)
+      widen_tile(c, p, x, tile_begin(p, first + tiles * TILE), point, p->x_tiles + tiles * tile_elements);
+    multiply(p, first, tiles);
+  }
+}
+
+void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                        const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch) {
+  const int32_t in_plane = c->in[0] * c->in[1], taps = c->kernel[0] * c->kernel[1];
+  product p;
+  p.k = conv_k(c);
+  p.padded = padded_k(p.k);
+  p.channels = c->out_channels;
+  p.positions = c->out[0] * c->out[1];
+  p.tiles = tiles_of(p.padded, p.positions);
+  p.w = w;
+  p.w_channel = p.k;
+  const int strided = c->last && taps > 1 && c->in_channels > 1;
+  p.inner = strided ? c->in_channels : p.k;
+  p.w_k = strided ? taps : 1;
+  p.w_outer = 1;
+  p.w_flip = 0;
+  p.y_flip = c->y_flip;
+  p.nibbles = c->w_nibbles;
+  p.one_multiplier = c->one_multiplier;
+  p.one_w_zero = c->one_w_zero;
+  p.codes = c->codes;
+  p.y_channel = c->last ? 1 : p.positions;
+  p.y_position = c->last ? c->groups * c->out_channels : 1;
+  p.x_tiles = (int16_t*)scratch;
+  p.w_pair = p.x_tiles + p.tiles * TILE * p.padded;
+  for (int32_t n = 0; n < c->batch; ++n) {
+    for (int32_t g = 0; g < c->groups; ++g) {
+      const int32_t channel = g * c->out_channels;
+      p.w_first = channel * p.k;
+      p.m = m + (c->one_multiplier ? 0 : channel);
+      p.bias = bias != NULL ? bias + channel : NULL;
+      p.w_zero = w_zero != NULL ? (const uint8_t*)w_zero + (c->one_w_zero ? 0 : channel) : NULL;
+      p.y = y + channel * p.y_channel;
+      run_blocks(c, &p, x + g * c->in_channels * (c->last ? 1 : in_plane));
+    }
+    x += c->groups * c->in_channels * in_plane;
+    y += c->groups * c->out_channels * p.positions;
+  }
+}
+
+/* ---- Matrix products */
+
+uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g) {
+  const int32_t padded = padded_k(g->k);
+  return scratch_bytes(padded, tiles_of(padded, g->m));
+}
+
+void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
+                        const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch) {
+  product p;
+  p.k = p.inner = g->k;
+  p.padded = padded_k(g->k);
+  p.channels = g->n;
+  p.positions = g->m;
+  p.tiles = tiles_of(p.padded, p.positions);
+  p.w = b;
+  p.w_first = 0;
+  p.w_channel = 1;
+  p.w_k = g->n;
+  p.w_outer = 0;
+  p.m = m;
+  p.bias = bias;
+  p.w_zero = (const uint8_t*)b_zero;
+  p.codes = g->codes;
+  p.w_flip = g->b_flip;
+  p.y_flip = g->y_flip;
+  p.nibbles = g->b_nibbles;
+  p.one_multiplier = g->one_multiplier;
+  p.one_w_zero = g->one_b_zero;
+  p.y = y;
+  p.y_channel = 1;
+  p.y_position = g->n;
+  p.x_tiles = (int16_t*)scratch;
+  p.w_pair = p.x_tiles + p.tiles * TILE * p.padded;
+  for (int32_t first = 0; first < p.positions; first += p.tiles * TILE) {
+    int32_t tiles = 0;
+    for (; tiles < p.tiles && first + tiles * TILE < p.positions; ++tiles) {
+      const int32_t begin = tile_begin(&p, first + tiles * TILE);
+      for (int32_t i = 0; i < TILE; ++i) {
+        const int32_t row = begin + i < p.positions ? begin + i : p.positions - 1;
+        widen_row(a + row * p.k, p.k, g->a_flip, g->a_zero, TILE, i, p.x_tiles + tiles * TILE * p.padded);
+      }
+    }
+    multiply(&p, first, tiles);
+  }
+}
