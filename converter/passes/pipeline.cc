@@ -7,6 +7,7 @@
 
 #include "converter/passes/fuse/fuse_activation.h"
 #include "converter/passes/fuse/fuse_attention.h"
+#include "converter/passes/fuse/fuse_attention_codes.h"
 #include "converter/passes/fuse/fuse_chain.h"
 #include "converter/passes/fuse/fuse_codes.h"
 #include "converter/passes/fuse/fuse_epilogue.h"
@@ -122,6 +123,8 @@ const Pass* const kOnce[] = {
     &kFuseRecurrent,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
+    // Its products end in a softmax, and take no other tail.
+    &kFuseAttentionCodes,
     // The same for products of codes, which have other tails.
     &kFuseCodes,
     // Sums that no product took, before a chain does.

@@ -501,6 +501,22 @@ TEST(CpuIntCodes, TableAndSoftmaxSameBits) {
   });
 }
 
+// Around the longest line that is kept, and shorter than a vector.
+TEST(CpuIntCodes, LongAndShortLinesOfSoftmaxSameBits) {
+  for_each_level([](const char*) {
+    Random r(9);
+    for (const int64_t line : {int64_t{1}, int64_t{3}, int64_t{15}, int64_t{37}, int64_t{4095}, int64_t{4096},
+                               int64_t{4097}, int64_t{9000}}) {
+      Values v(static_cast<uint32_t>(line));
+      attrs::IntSoftmaxT a;
+      a.multiplier = 255;
+      r.codes(&a);
+      Case(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {v.bytes(r.type(), {2, line}), v.integers({256}, 1 << 23)})
+          .expect_same_bits("softmax_codes");
+    }
+  });
+}
+
 TEST(CpuPoolBytes, SameBits) {
   for_each_level([](const char*) {
     Random r(5);

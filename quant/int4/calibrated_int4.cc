@@ -64,7 +64,7 @@ class Rounding {
   bool run() {
     report_.recipe = recipe_;
     std::string unknown;
-    if (!knows_patterns(graph_, recipe_, &unknown))
+    if (!knows_patterns({&graph_}, recipe_, &unknown))
       return fail("the recipe speaks of the layer \"" + unknown + "\", and no node of the model has such a name",
                   "the report of a conversion lists the layers by name");
     nodes_ = find_coded_nodes(graph_, kept_by(recipe_), log_);

@@ -87,6 +87,7 @@ class Planner {
   QuantKind kind(const ir::Node* n) const { return n == nullptr ? QuantKind::kStays : rules_.at(n).kind; }
   bool integer(const ir::Node* n) const { return kind(n) != QuantKind::kStays; }
   bool is_layer(const ir::Node* n) const { return kind(n) == QuantKind::kProduct || kind(n) == QuantKind::kCell; }
+  bool is_pair(const ir::Node* n) const { return kind(n) == QuantKind::kPair; }
   bool is_sum(const ir::Node* n) const { return sums_.count(n) != 0; }
 
   void leave(const ir::Node& n, const char* why) { rules_[&n] = quant_stays(why); }
@@ -104,6 +105,7 @@ class Planner {
   bool feeds_product(const ir::Value* v) const {
     return std::any_of(v->uses.begin(), v->uses.end(), [&](const ir::Use& u) {
       if (is_layer(u.node)) return u.input == 0;
+      if (is_pair(u.node)) return true;
       return integer(u.node) && (rules_.at(u.node).codes >> u.input & 1) != 0 && feeds_.count(u.node) != 0;
     });
   }
@@ -149,8 +151,8 @@ class Planner {
     }
     const bool rising_apart = r.kind == QuantKind::kJoin || (r.kind == QuantKind::kFunction && !r.bounded && !r.clamps);
     if (rising_apart && !feeds) return "it stands behind the last product";
-    if ((r.kind == QuantKind::kJoin || (r.bounded && !feeds)) && read_in_float(n.out()))
-      return "what reads it computes in float";
+    const bool by_itself = r.kind == QuantKind::kJoin || r.kind == QuantKind::kPair;
+    if ((by_itself || (r.bounded && !feeds)) && read_in_float(n.out())) return "what reads it computes in float";
     return nullptr;
   }
 
@@ -169,18 +171,31 @@ class Planner {
     if (before == nullptr || !integer(before) || alone_reading(n.in(0)) != &n) return false;
     switch (kind(before)) {
       case QuantKind::kProduct:
+      case QuantKind::kPair:
       case QuantKind::kOwn:
         return true;
       case QuantKind::kJoin:
         return before->op != Op::kConcat;
       case QuantKind::kFunction:
-        return clamps_before(*before);
+        return clamps_before(*before) || scales_pair(*before);
       default:
         return false;
     }
   }
 
-  bool is_table(const ir::Node& n) const { return kind(&n) == QuantKind::kFunction && !clamps_before(n); }
+  // A positive factor of a product of two values, which goes into its own.
+  bool scales_pair(const ir::Node& n) const {
+    if (kind(&n) != QuantKind::kFunction || (n.op != Op::kMul && n.op != Op::kDiv)) return false;
+    const size_t at = n.op == Op::kMul && n.in(0)->constant != nullptr ? 0 : 1;
+    const QuantInput factor = as_rule_sees(n.in(at));
+    const ir::Value* x = n.in(1 - at);
+    return factor.scalar() && factor.numbers[0] > 0 && x->producer != nullptr && is_pair(x->producer) &&
+           alone_reading(x) == &n && x->type == n.out()->type;
+  }
+
+  bool is_table(const ir::Node& n) const {
+    return kind(&n) == QuantKind::kFunction && !clamps_before(n) && !scales_pair(n);
+  }
 
   // Whether nothing stands behind `n`'s result, because the next node's work is part of the same integer operator.
   ir::Node* absorbed_by(const ir::Node& n) const {
@@ -188,7 +203,7 @@ class Planner {
     if (next == nullptr || !integer(next)) return nullptr;
     const auto bias = bias_of_.find(const_cast<ir::Node*>(&n));
     if (bias != bias_of_.end()) return bias->second;
-    if (clamps_before(*next)) return next;
+    if (clamps_before(*next) || scales_pair(*next)) return next;
     return is_table(n) && is_table(*next) && next->out()->type.shape == n.out()->type.shape ? next : nullptr;
   }
 
@@ -254,6 +269,8 @@ class Planner {
       if (is_table(n) && alone_reading(n.in(0)) == &n && root(n.in(0)) == n.in(0))
         plan_.values[parts[0]].behind = chain;
       if (r.kind == QuantKind::kProduct) add_layer(n, r, chain, parts[0], result);
+      if (r.kind == QuantKind::kPair) plan_.pairs.push_back({&n, chain.back(), parts[0], parts[1], result});
+      if (n.op == Op::kSoftmax) plan_.values[parts[0]].scores = true;
     }
     for (CodedValue& c : plan_.values) {
       if (!c.made_in_float) continue;

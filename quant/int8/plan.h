@@ -23,6 +23,7 @@ struct CodedValue {
   int channels = -1;  // as in QuantRule
   bool bounded = false;
   double low = 0, high = 0;       // where bounded
+  bool scores = false;            // a Softmax reads it
   std::vector<ir::Node*> behind;  // a chain of functions of this value, where nothing else reads it
   std::vector<size_t> parts;      // of a Concat's result: the coded values that are joined
 };
@@ -36,6 +37,13 @@ struct Layer {
   int weights = 1, weight_axis = 0;
   int bias = -1;  // input of `node`, -1 without one
   int channels = -1;
+};
+
+// A product of two values.
+struct Pair {
+  ir::Node* node = nullptr;
+  ir::Node* end = nullptr;          // what makes its result: a factor or a Relu may be part of it
+  size_t a = 0, b = 0, result = 0;  // in Plan::values
 };
 
 // An LSTM or GRU with constant weights.
@@ -55,6 +63,7 @@ struct CodedConstant {
 struct Plan {
   std::vector<CodedValue> values;
   std::vector<Layer> layers;  // in the order of the graph
+  std::vector<Pair> pairs;    // likewise
   std::vector<Cell> cells;    // likewise
   std::vector<CodedConstant> constants;
   std::vector<std::pair<const ir::Node*, std::string>> left;  // products and joins that stay in float, and why

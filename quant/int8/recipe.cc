@@ -230,7 +230,9 @@ class RecipeReader {
 
 }  // namespace
 
-bool matches(const std::string& pattern, const std::string& name) {
+namespace {
+
+bool stands_for(const std::string& pattern, const std::string& name) {
   // Of the last * seen: where it stands, and what of the name it stands for.
   size_t p = 0, n = 0, star = std::string::npos, taken = 0;
   while (n < name.size()) {
@@ -249,6 +251,16 @@ bool matches(const std::string& pattern, const std::string& name) {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
+}
+
+}  // namespace
+
+bool matches(const std::string& pattern, const std::string& name) {
+  if (stands_for(pattern, name)) return true;
+  const size_t whole = name.size() < 4 ? 0 : name.size() - 4;
+  const std::string part = name.substr(whole);
+  return whole != 0 && (part == " (q)" || part == " (k)" || part == " (v)") &&
+         stands_for(pattern, name.substr(0, whole));
 }
 
 bool kept(const Recipe& recipe, const std::string& name) {
@@ -272,11 +284,13 @@ bool has_format(const Recipe& recipe, const std::string& name) {
                      [&](const auto& rule) { return rule.second.format && matches(rule.first, name); });
 }
 
-bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown) {
+bool knows_patterns(std::initializer_list<const ir::Graph*> graphs, const Recipe& recipe, std::string* unknown) {
   for (const auto& [pattern, rule] : recipe.rules) {
     const std::string& p = pattern;
-    if (std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                    [&](const ir::Node& n) { return matches(p, layer_name(n)); }))
+    if (std::any_of(graphs.begin(), graphs.end(), [&](const ir::Graph* g) {
+          return std::any_of(g->nodes().begin(), g->nodes().end(),
+                             [&](const ir::Node& n) { return matches(p, layer_name(n)); });
+        }))
       continue;
     *unknown = pattern;
     return false;

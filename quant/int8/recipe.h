@@ -2,6 +2,7 @@
 #ifndef VIREO_QUANT_INT8_RECIPE_H_
 #define VIREO_QUANT_INT8_RECIPE_H_
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,13 +52,14 @@ struct Recipe {
 bool read_recipe(const Json& json, Recipe* out, std::string* error, std::string* help);
 Json write_recipe(const Recipe& recipe);
 
-// Whether `pattern`, with * and ?, stands for `name`.
+// Whether `pattern`, with * and ?, stands for `name`, or for the product that it is a part of (attention.h).
 bool matches(const std::string& pattern, const std::string& name);
 bool kept(const Recipe& recipe, const std::string& name);
 Format format_of(const Recipe& recipe, const std::string& name);
 bool has_format(const Recipe& recipe, const std::string& name);  // of its own, by a pattern
-// Whether every pattern of the recipe stands for a node of the graph; if not, `unknown` is the first that does not.
-bool knows_patterns(const ir::Graph& graph, const Recipe& recipe, std::string* unknown);
+// Whether every pattern of the recipe stands for a node of one of the graphs; if not, `unknown` is the first that does
+// not.
+bool knows_patterns(std::initializer_list<const ir::Graph*> graphs, const Recipe& recipe, std::string* unknown);
 
 }  // namespace vireo::quant
 

@@ -113,6 +113,10 @@ TEST(Recipe, PatternsStandForNames) {
   EXPECT_TRUE(matches("a*b*c", "a/b.b/c"));
   EXPECT_TRUE(matches("?x", "ax"));
   EXPECT_FALSE(matches("a*c", "abcd"));
+  EXPECT_TRUE(matches("a/qkv", "a/qkv (k)"));
+  EXPECT_TRUE(matches("a/qkv (k)", "a/qkv (k)"));
+  EXPECT_FALSE(matches("a/qkv (k)", "a/qkv (q)"));
+  EXPECT_FALSE(matches("a/qkv", "a/qkv (x)"));
   EXPECT_FALSE(matches("?x", "x"));
   EXPECT_FALSE(matches("", "a"));
 }

@@ -97,6 +97,7 @@ MultiplyAdds count_multiply_adds(const ir::Graph& graph, const Plan& plan, const
   const Extents extents(graph, inputs);
   std::set<const ir::Node*> integer;
   for (const Layer& l : plan.layers) integer.insert(l.node);
+  for (const Pair& p : plan.pairs) integer.insert(p.node);
   for (const Cell& c : plan.cells) integer.insert(c.node);
   MultiplyAdds sum;
   for (const ir::Node& n : graph.nodes()) {

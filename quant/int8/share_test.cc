@@ -11,8 +11,16 @@ namespace {
 using testing::parsed;
 using testing::plan_of;
 
-TEST(MultiplyAdds, AProductOfTwoValuesIsInFloat) {
+TEST(MultiplyAdds, AProductOfTwoValuesOnCodes) {
   const auto g = parsed("input %x f32[1,2,4,4]\n%a = Conv(%x, w[3,2,1,1])\n%y = MatMul(%a, %a)\noutput %y");
+  const MultiplyAdds m = count_multiply_adds(*g, plan_of(*g), {});
+  EXPECT_EQ(m.integer, 3 * 16 * 2 + 3 * 16 * 4);
+  EXPECT_EQ(m.all, 3 * 16 * 2 + 3 * 16 * 4);
+}
+
+TEST(MultiplyAdds, AProductOfAValueInFloat) {
+  const auto g =
+      parsed("input %x f32[1,2,4,4]\ninput %z f32[4,4]\n%a = Conv(%x, w[3,2,1,1])\n%y = MatMul(%a, %z)\noutput %y");
   const MultiplyAdds m = count_multiply_adds(*g, plan_of(*g), {});
   EXPECT_EQ(m.integer, 3 * 16 * 2);
   EXPECT_EQ(m.all, 3 * 16 * 2 + 3 * 16 * 4);

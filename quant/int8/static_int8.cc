@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "converter/ir/infer.h"
+#include "quant/int8/attention.h"
 #include "quant/int8/layer.h"
 #include "quant/int8/share.h"
+#include "quant/int8/unnamed.h"
 #include "quant/int8/wide.h"
 #include "quant/repair/bias.h"
 #include "quant/repair/equalise.h"
@@ -56,13 +58,19 @@ class Quantization {
   // False: log->failure says why.
   bool run(std::unique_ptr<ir::Graph>* annotated) {
     report_.recipe = recipe_;
-    if (!known_layers()) return false;
-    plan_ = make_plan(graph_, [&](const ir::Node& n) { return kept(recipe_, layer_name(n)); });
+    name_values(graph_);
+    if (!known_names()) return false;
+    std::vector<std::pair<const ir::Node*, std::string>> left;
+    const size_t spelled = spell_attention(
+        graph_, [&](const ir::Node& n) { return why_kept(n); }, &left);
+    if (spelled != 0) log_.changed(spelled);
+    plan_ = make_plan(graph_, [&](const ir::Node& n) { return why_kept(n) != nullptr; });
+    plan_.left.insert(plan_.left.end(), left.begin(), left.end());
     for (const auto& [node, why] : plan_.left) {
       report_.left.emplace_back(layer_name(*node), why);
       log_.reject(*node, why);
     }
-    if (plan_.layers.empty() && plan_.cells.empty())
+    if (plan_.layers.empty() && plan_.pairs.empty() && plan_.cells.empty())
       return fail(
           "nothing of the model can compute in int8" +
               (plan_.left.empty() ? ": it has no product with constant weights"
@@ -100,17 +108,25 @@ class Quantization {
     return good;
   }
 
-  // Every pattern of the recipe means a node, every range a value.
-  bool known_layers() {
+  // Every pattern of the recipe means a node, every range a value: of the model, or of an Attention where it becomes
+  // products. A recipe that was edited may keep it in float.
+  bool known_names() {
+    const std::unique_ptr<ir::Graph> products = graph_.clone();
+    std::vector<std::pair<const ir::Node*, std::string>> left;
+    spell_attention(
+        *products, [](const ir::Node&) -> const char* { return nullptr; }, &left);
+    const std::initializer_list<const ir::Graph*> graphs = {&graph_, products.get()};
     std::string unknown;
-    if (!knows_patterns(graph_, recipe_, &unknown))
+    if (!knows_patterns(graphs, recipe_, &unknown))
       return fail("the recipe speaks of the layer \"" + unknown + "\", and no node of the model has such a name",
                   "the report of a conversion lists the layers by name");
     std::set<std::string> values;
-    for (const ir::Node& n : graph_.nodes()) {
-      for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
+    for (const ir::Graph* g : graphs) {
+      for (const ir::Node& n : g->nodes()) {
+        for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
+      }
+      for (const ir::Value* v : g->inputs()) values.insert(v->name);
     }
-    for (const ir::Value* v : graph_.inputs()) values.insert(v->name);
     const char* const help =
         "the recipe is for another model, or for another version of it: make it anew (--save-recipe)";
     for (const auto& [name, range] : recipe_.ranges) {
@@ -133,6 +149,15 @@ class Quantization {
     if (report_.equalised.empty()) return true;
     statistics_.clear();
     return calibrate_values();
+  }
+
+  // Why a node stays in float; null: it need not.
+  const char* why_kept(const ir::Node& n) const {
+    const bool pair = n.op == Op::kAttention || (n.op == Op::kMatMul && n.in(0)->constant == nullptr &&
+                                                 n.in(1) != nullptr && n.in(1)->constant == nullptr);
+    const std::string name = layer_name(n);
+    if (kept(recipe_, name)) return "the recipe keeps it in float";
+    return pair && format_of(recipe_, name) == Format::kW8A16 ? "products of two values have 8 bits" : nullptr;
   }
 
   bool given(const CodedValue& c) const { return c.bounded || recipe_.ranges.count(c.value->name) != 0; }
@@ -195,7 +220,9 @@ class Quantization {
     if (known != recipe_.ranges.end()) return known->second;
     if (c.bounded) return {c.low, c.high};
     // 16 bits need not clip.
-    if (wide) return choose_range(RangeMethod::kMinMax, statistics_[c.value->id], {});
+    // The largest scores decide what a Softmax makes, and least squares would clip them for the many small ones.
+    if (wide || (c.scores && recipe_.range == RangeMethod::kMse))
+      return choose_range(RangeMethod::kMinMax, statistics_[c.value->id], {});
     const auto [chosen, is_new] = chosen_.emplace(i, ValueRange{});
     if (is_new) chosen->second = choose_range(recipe_.range, statistics_[c.value->id], function_of(c));
     return chosen->second;
@@ -209,6 +236,7 @@ class Quantization {
       if (!has_format(recipe_, layer_name(*layer.node))) continue;
       may[layer.input] = may[layer.result] = false;
     }
+    for (const Pair& p : plan_.pairs) may[p.a] = may[p.b] = may[p.result] = false;
     for (const Cell& cell : plan_.cells) {
       may[cell.input] = false;
       if (cell.result != Cell::kNoValue) may[cell.result] = false;
@@ -245,6 +273,7 @@ class Quantization {
       const auto& names = report_.recipe.wide;
       if (names && std::find(names->begin(), names->end(), name) != names->end()) wide[i] = true;
     }
+    for (const Pair& p : plan_.pairs) wide[p.a] = wide[p.b] = wide[p.result] = false;
     for (const Cell& cell : plan_.cells) {
       wide[cell.input] = false;
       if (cell.result != Cell::kNoValue) wide[cell.result] = false;

@@ -2,8 +2,22 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 namespace vireo::quant {
+
+void name_values(ir::Graph& graph) {
+  std::set<std::string> taken;
+  for (const ir::Value& v : graph.values()) taken.insert(v.name);
+  for (ir::Node& n : graph.nodes()) {
+    for (ir::Value* v : n.outputs) {
+      if (v == nullptr || !v->name.empty()) continue;
+      const std::string base = (n.name.empty() ? std::string(op_name(n.op)) : n.name) + "_result";
+      v->name = base;
+      for (int i = 2; !taken.insert(v->name).second; ++i) v->name = base + std::to_string(i);
+    }
+  }
+}
 
 void Unnamed::run(ir::Graph& graph, PassLog& log) {
   std::set<const ir::Value*> kept(graph.inputs().begin(), graph.inputs().end());

@@ -9,6 +9,9 @@
 
 namespace vireo::quant {
 
+// Names for values that have none, such as a pass leaves: ranges of a recipe go by names.
+void name_values(ir::Graph& graph);
+
 class Unnamed final : public Stage {
  public:
   StagePlace place() const override { return StagePlace::kAfterFusion; }

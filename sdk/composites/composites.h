@@ -9,7 +9,7 @@
 
 namespace vireo::composites {
 
-enum class Form : uint8_t { kEpilogue, kCodes, kDynamic, kAttention, kNorm, kRecurrent, kChain };
+enum class Form : uint8_t { kEpilogue, kCodes, kDynamic, kAttention, kCodesAttention, kNorm, kRecurrent, kChain };
 enum class Stored : uint8_t { kPlain, kBf16, kF16, kCodes, kCached };
 enum class ResultOn : uint8_t { kApart, kConstants, kFirst, kQuery };
 

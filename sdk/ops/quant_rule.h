@@ -15,6 +15,7 @@ namespace vireo {
 enum class QuantKind : uint8_t {
   kStays,     // computes in float
   kProduct,   // of a value in codes and constant weights; integer sums
+  kPair,      // of two values in codes; integer sums
   kCell,      // LSTM, GRU: two such products for each step, of a value and of a state in codes; the state in output 0
   kMoves,     // elements of input 0, or their maximum: codes stay the codes that they are
   kJoin,      // of several values, each in codes of its own scale

@@ -118,8 +118,20 @@ TEST(QuantRule, ProductsAskForConstantWeights) {
   EXPECT_EQ(conv.kind, QuantKind::kProduct);
   EXPECT_EQ(conv.weight_axis, 0);
   const auto scores = find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {value({2, 3}), value({3, 4})}));
-  EXPECT_EQ(scores.kind, QuantKind::kStays);
-  EXPECT_STREQ(scores.why, "both operands are computed");
+  EXPECT_EQ(scores.kind, QuantKind::kPair);
+  EXPECT_EQ(scores.codes, 3u);
+  const auto turned = find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {constant({2, 3}), value({3, 4})}));
+  EXPECT_EQ(turned.kind, QuantKind::kStays);
+  EXPECT_STREQ(turned.why, "its first operand is constant");
+}
+
+TEST(QuantRule, PairsAskForSumsThatStayInInt32) {
+  const auto pair = [](int64_t k) {
+    return find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {value({2, k}), value({k, 4})}));
+  };
+  EXPECT_EQ(pair(33025).kind, QuantKind::kPair);
+  EXPECT_EQ(pair(33026).kind, QuantKind::kStays);
+  EXPECT_EQ(find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {value({3}), value({3, 4})})).kind, QuantKind::kStays);
 }
 
 TEST(QuantRule, OneNumberMakesAFunction) {

@@ -1,10 +1,14 @@
 // Regions that were marked as quantized compute on the codes.
 // Before   DequantizeLinear -> Conv | Gemm | MatMul (-> Add of a constant) -> Relu | Clip -> QuantizeLinear
 // After    IntConv | IntGemm; the bias in int32, Relu and Clip in the bounds of the codes
+// Before   DequantizeLinear -> MatMul -> Mul | Div with a positive number -> Relu | Clip -> QuantizeLinear
+// After    IntGemm; the number in its multiplier
 // Before   DequantizeLinear of both -> Add | Sub | Mul -> Relu | Clip -> QuantizeLinear
 // After    IntAdd | IntMul
 // Before   DequantizeLinear -> AveragePool | GlobalAveragePool | ReduceMean | Softmax | Resize -> QuantizeLinear
 // After    IntAveragePool (a mean over all axes between batch and channels) | IntSoftmax | IntResize
+// Before   DequantizeLinear -> Mul | Div with a positive number -> Softmax -> QuantizeLinear
+// After    IntSoftmax; the number in its table
 // Before   DequantizeLinear -> PRelu | BatchNormalization -> Relu | Clip -> QuantizeLinear
 // After    IntAffine
 // Before   DequantizeLinear -> Relu | Clip -> QuantizeLinear, codes of 16 bits on one side
@@ -194,6 +198,13 @@ bool find_core(Region* r, std::string* why) {
   }
 }
 
+// The MatMul that `n` multiplies with a positive number or divides by it, and the factor; null: it is nothing of that.
+ir::Node* scaled_product(const ir::Node& n, double* factor) {
+  ir::Value* x = scaled_value(n, factor);
+  ir::Node* product = maker(x, Op::kMatMul);
+  return product != nullptr && only_user(x) != nullptr ? product : nullptr;
+}
+
 ir::Value* fold(const Region& r, std::string* why) {
   ir::Node& n = *r.core;
   switch (n.op) {
@@ -201,18 +212,25 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_conv(r, why);
     case Op::kGemm:
     case Op::kMatMul:
-      return make_int_gemm(r, &n, nullptr, why);
+      return make_int_gemm(r, &n, nullptr, 1, why);
     case Op::kAdd:
       for (const ir::Value* v : n.inputs) {
         ir::Node* product = maker(v, Op::kMatMul);
         if (product != nullptr && only_user(v) != nullptr && n.out()->type == v->type)
-          return make_int_gemm(r, product, &n, why);
+          return make_int_gemm(r, product, &n, 1, why);
       }
       return make_int_add(r, why);
     case Op::kSub:
       return make_int_add(r, why);
     case Op::kMul:
-      return make_int_mul(r, why);
+    case Op::kDiv: {
+      double factor = 0;
+      ir::Node* product = scaled_product(n, &factor);
+      if (product != nullptr) return make_int_gemm(r, product, nullptr, factor, why);
+      if (n.op == Op::kMul) return make_int_mul(r, why);
+      *why = "there is no integer form of Div";
+      return nullptr;
+    }
     case Op::kPRelu:
     case Op::kBatchNormalization:
       return make_int_affine(r, why);

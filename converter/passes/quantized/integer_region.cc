@@ -39,6 +39,19 @@ ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why) {
   return v;
 }
 
+ir::Value* scaled_value(const ir::Node& n, double* factor) {
+  if (n.op != Op::kMul && n.op != Op::kDiv) return nullptr;
+  for (size_t i = n.op == Op::kDiv ? 1 : 0; i < 2; ++i) {
+    std::vector<double> number;
+    if (!constant_reals(n.in(i), &number) || number.size() != 1 || !(number[0] > 0)) continue;
+    ir::Value* x = n.in(1 - i);
+    if (!(x->type == n.out()->type)) return nullptr;
+    *factor = n.op == Op::kDiv ? 1 / number[0] : number[0];
+    return x;
+  }
+  return nullptr;
+}
+
 bool all_bytes(const Scale& x, const Scale& y, std::string* why) {
   if (!is_half_word(x.dtype) && !is_half_word(y.dtype)) return true;
   *why = "its codes have 16 bits, and there is a form of it for 8";
@@ -148,7 +161,7 @@ ir::Value* make_int_conv(const Region& r, std::string* why) {
                 why);
 }
 
-ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std::string* why) {
+ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, double factor, std::string* why) {
   const ir::Node& n = *product;
   const bool gemm = n.op == Op::kGemm;
   double alpha = 1, beta = 1;
@@ -172,7 +185,8 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std:
     *why = "its bias is not one constant for each column";
     return nullptr;
   }
-  for (double& b : bias) b *= beta;
+  for (double& b : bias) b *= beta * factor;
+  alpha *= factor;
   attrs::IntGemmT a;
   a.a_zero = x.zero();
   set_codes(r, &a);
@@ -340,7 +354,14 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
 
 ir::Value* make_int_softmax(const Region& r, std::string* why) {
   Scale x;
-  ir::Value* codes = operand(*r.core, 0, &x, why);
+  // A factor on the scores of attention.
+  double factor = 1;
+  const ir::Node* before = r.core->in(0)->producer;
+  const ir::Value* scaled =
+      before == nullptr || only_user(before->out()) == nullptr ? nullptr : scaled_value(*before, &factor);
+  const bool through = scaled != nullptr && maker(scaled, Op::kDequantizeLinear) != nullptr;
+  if (!through) factor = 1;
+  ir::Value* codes = through ? codes_of(scaled, &x, why) : operand(*r.core, 0, &x, why);
   attrs::IntSoftmaxT a;
   if (codes == nullptr || !all_bytes(x, r.y, why) || !multiplier_of(1 / r.y.scale(), &a.multiplier, why))
     return nullptr;
@@ -352,7 +373,7 @@ ir::Value* make_int_softmax(const Region& r, std::string* why) {
   set_codes(r, &a);
   std::vector<int32_t> table;
   for (int d = 0; d < 256; ++d)
-    table.push_back(static_cast<int32_t>(std::nearbyint(std::ldexp(std::exp(-d * x.scale()), 23))));
+    table.push_back(static_cast<int32_t>(std::nearbyint(std::ldexp(std::exp(-d * x.scale() * factor), 23))));
   ir::Value* t = r.graph->add_constant(r.core->name + "_exp",
                                        ir::make_constant_of<int32_t>(DType::kI32, vector_shape(256), table));
   return finish(r, add_node(*r.graph, Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {codes, t}, *r.core, r.end), why);

@@ -22,8 +22,8 @@ struct Region {
 // Each returns the value of the end's type that replaces the region, its node standing before the end; null with `why`
 // and the graph as it was.
 ir::Value* make_int_conv(const Region& r, std::string* why);
-// Gemm, MatMul; `sum` may be an Add of a constant behind the MatMul, else null.
-ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std::string* why);
+// Gemm, MatMul; `sum` may be an Add of a constant behind the MatMul, else null. `factor`: of all that it makes.
+ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, double factor, std::string* why);
 ir::Value* make_int_add(const Region& r, std::string* why);
 ir::Value* make_int_mul(const Region& r, std::string* why);
 ir::Value* make_int_affine(const Region& r, std::string* why);  // PRelu, BatchNormalization
@@ -36,6 +36,9 @@ ir::Value* make_int_rescale(const Region& r, std::string* why);
 
 // The codes that input `i` of `n` was dequantized from; null with `why`.
 ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why);
+// What `n`, a Mul or Div, multiplies with a positive number or divides by it, and the factor; null: it is nothing of
+// that, or changes the shape.
+ir::Value* scaled_value(const ir::Node& n, double* factor);
 // False with `why` where one of them has codes of 16 bits.
 bool all_bytes(const Scale& x, const Scale& y, std::string* why);
 // `x`, of scale `from`, as codes of the region's end: IntAffine before the end, or `x` itself. Null with `why`.

@@ -5,6 +5,7 @@
 
 #include "converter/ir/shown.h"
 #include "sdk/composites/attention/attention.h"
+#include "sdk/composites/attention/codes_attention.h"
 #include "sdk/composites/codes/codes.h"
 #include "sdk/composites/dynamic/dynamic.h"
 #include "sdk/composites/epilogue/epilogue.h"
@@ -87,6 +88,10 @@ bool reads_as(const Composite& row, const NodeView& view) {
     case Form::kAttention: {
       composites::FusedAttention f;
       return match_attention(view, &f);
+    }
+    case Form::kCodesAttention: {
+      composites::FusedCodesAttention f;
+      return match_codes_attention(view, &f);
     }
     case Form::kNorm: {
       composites::FusedNorm f;

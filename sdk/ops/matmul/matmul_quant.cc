@@ -1,11 +1,26 @@
-// Weights by column. The product of two values (scores of attention) stays: neither operand has a scale that fits all
-// of its rows.
+// Weights by column. Of two values each has one scale: scores of attention, and what they weigh.
 #include "sdk/ops/quant_rule.h"
 
 namespace vireo {
+namespace {
+
+constexpr Dim kMostProducts = 33025;  // 2^31 / 255^2: a longer sum may leave int32
+
+QuantRule pair_quant(const QuantView& n) {
+  const Shape &a = n.inputs[0].type.shape, &b = n.inputs[1].type.shape;
+  if (a.rank < 2 || b.rank < 2) return quant_stays("it multiplies vectors");
+  if (is_symbolic(a[a.rank - 1])) return quant_stays("its inner dimension is not known, and a sum may leave int32");
+  if (a[a.rank - 1] > kMostProducts) return quant_stays("its sums are so long that they may leave int32");
+  QuantRule r = quant_kind(QuantKind::kPair);
+  r.codes = 3;
+  return r;
+}
+
+}  // namespace
 
 QuantRule matmul_quant(const QuantView& n) {
-  if (!n.has(1) || !n.inputs[1].constant) return quant_stays("both operands are computed");
+  if (!n.has(1) || (!n.inputs[1].constant && !n.inputs[0].constant)) return pair_quant(n);
+  if (!n.inputs[1].constant) return quant_stays("its first operand is constant");
   if (n.inputs[1].type.shape.rank != 2) return quant_stays("its weights are not one matrix");
   QuantRule r = quant_kind(QuantKind::kProduct);
   r.weights = 1;

@@ -151,18 +151,25 @@ void table_range(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t cou
 }
 
 HWY_INLINE int32_t greatest(const uint8_t* x, int64_t count, int64_t step, uint8_t flip) {
-  uint8_t top = 0;
-  int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<uint8_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if (step == 1 && count >= lanes) {
+    int64_t i = 0;
     auto most = hn::Zero(d);
     for (; i + lanes <= count; i += lanes) most = hn::Max(most, hn::Xor(hn::LoadU(d, x + i), hn::Set(d, flip)));
-    top = hn::ReduceMax(d, most);
+    if (i < count) most = hn::Max(most, hn::Xor(hn::LoadU(d, x + count - lanes), hn::Set(d, flip)));
+    return hn::ReduceMax(d, most);
+  }
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL  // with masks
+  if (step == 1) {
+    const auto first = hn::FirstN(d, static_cast<size_t>(count));
+    return hn::ReduceMax(d, hn::IfThenElseZero(first, hn::Xor(hn::MaskedLoad(first, d, x), hn::Set(d, flip))));
   }
 #endif
-  for (; i < count; ++i) {
+#endif
+  uint8_t top = 0;
+  for (int64_t i = 0; i < count; ++i) {
     const uint8_t v = x[i * step] ^ flip;
     top = v > top ? v : top;
   }
@@ -258,12 +265,65 @@ class SoftmaxOfBytes {
 };
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+// Softmax of a line side by side in memory, of at most kMost elements: each exponential is looked up once. By loads of
+// one: gathers are no faster on many cores, and much slower where they are mended against leaks.
+class SoftmaxOfLine {
+ public:
+  static constexpr int64_t kMost = 4096;
+  explicit SoftmaxOfLine(const SoftmaxCodes& s)
+      : table_(s.table), multiplier_(s.multiplier), flip_(s.x_signed ? 0x80 : 0), finish_(s.finish) {}
+  static bool serves(const SoftmaxCodes& s) { return s.inner == 1 && s.axis <= kMost; }
+
+  void line(const uint8_t* x, uint8_t* y, int64_t count) const {
+    constexpr int64_t kStep = 4 * kLanes;
+    HWY_ALIGN int32_t e[kMost + kStep];
+    const int32_t* const from = table_ + greatest(x, count, 1, flip_);
+    // Unsigned, because a file may hold any table: sums then wrap around the same way everywhere.
+    uint64_t sums[4] = {};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      for (int j = 0; j < 4; ++j) {
+        e[i + j] = from[-static_cast<int64_t>(x[i + j] ^ flip_)];
+        sums[j] += static_cast<uint64_t>(static_cast<int64_t>(e[i + j]));
+      }
+    }
+    for (; i < count; ++i) {
+      e[i] = from[-static_cast<int64_t>(x[i] ^ flip_)];
+      sums[0] += static_cast<uint64_t>(static_cast<int64_t>(e[i]));
+    }
+    for (; i % kStep != 0; ++i) e[i] = 0;
+    const uint64_t sum = sums[0] + sums[1] + sums[2] + sums[3];
+    const VF q = hn::Set(DF(), multiplier_ / static_cast<float>(static_cast<int64_t>(sum)));
+    const auto code = [&](int64_t at)
+                          HWY_ATTR { return finish_.rounded(hn::Mul(hn::ConvertTo(DF(), hn::Load(DI(), e + at)), q)); };
+    for (i = 0; i < count; i += kStep) {
+      const auto codes = finish_.in_order(code(i), code(i + kLanes), code(i + 2 * kLanes), code(i + 3 * kLanes));
+      finish_.store(codes, static_cast<size_t>(count - i), y + i);
+    }
+  }
+
+ private:
+  const int32_t* table_;
+  float multiplier_;
+  uint8_t flip_;
+  Finish finish_;
+};
+#endif
+
 // Lines [begin, end) of outer * inner.
 void softmax_lines(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end) {
 #if HWY_TARGET == HWY_AVX3_DL
   if (SoftmaxOfBytes::serves(s)) {
     const SoftmaxOfBytes bytes(s);
     for (int64_t line = begin; line < end; ++line) bytes.line(x + line * s.axis, y + line * s.axis, s.axis);
+    return;
+  }
+#endif
+#if HWY_TARGET != HWY_SCALAR
+  if (SoftmaxOfLine::serves(s)) {
+    const SoftmaxOfLine one(s);
+    for (int64_t line = begin; line < end; ++line) one.line(x + line * s.axis, y + line * s.axis, s.axis);
     return;
   }
 #endif

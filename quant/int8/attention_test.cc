@@ -1,0 +1,156 @@
+#include "quant/int8/attention.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "converter/ir/interpret.h"
+#include "quant/int8/testing.h"
+#include "quant/int8/unnamed.h"
+
+namespace vireo::quant::attention_test {
+namespace {
+
+using testing::parsed;
+using testing::plan_of;
+
+using Left = std::vector<std::pair<const ir::Node*, std::string>>;
+
+size_t spelled(ir::Graph& g, Left* left = nullptr) {
+  Left none;
+  return spell_attention(g, [](const ir::Node&) -> const char* { return nullptr; }, left == nullptr ? &none : left);
+}
+
+std::vector<float> run(const ir::Graph& g) {
+  std::mt19937 rng(1);
+  std::normal_distribution<float> value(0, 1);
+  std::vector<ir::ConstantPtr> in, out;
+  for (const ir::Value* v : g.inputs()) {
+    std::vector<float> x(static_cast<size_t>(element_count(v->type.shape)));
+    for (float& f : x) f = value(rng);
+    in.push_back(ir::make_constant_of<float>(DType::kF32, v->type.shape, x));
+  }
+  std::string error;
+  EXPECT_TRUE(ir::interpret(g, in, &out, &error)) << error;
+  std::vector<float> y(out[0]->tensor.bytes.size() / sizeof(float));
+  std::memcpy(y.data(), out[0]->tensor.bytes.data(), out[0]->tensor.bytes.size());
+  return y;
+}
+
+std::string ops(const ir::Graph& g) {
+  std::string out;
+  for (const ir::Node& n : g.nodes()) out += (out.empty() ? "" : " ") + std::string(op_name(n.op));
+  return out;
+}
+
+// Bound: two products of at most 8 terms of some 3, and a softmax: 100 roundings of numbers below 10.
+void expect_same_answers(const std::string& text) {
+  const auto g = parsed(text);
+  const std::vector<float> before = run(*g);
+  EXPECT_EQ(spelled(*g), 1u);
+  EXPECT_EQ(g->validate(), "");
+  const std::vector<float> after = run(*g);
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i], after[i], 1e-4f) << i;
+}
+
+TEST(SpellAttention, HeadsWithinTheLastAxis) {
+  expect_same_answers(
+      "input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,8]\n"
+      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
+}
+
+TEST(SpellAttention, HeadsBeforeRowsAndAScale) {
+  expect_same_answers(
+      "input %q f32[2,3,5,4]\ninput %k f32[2,3,7,4]\ninput %v f32[2,3,7,2]\n"
+      "%y = Attention(%q, %k, %v) {scale:0.3}\noutput %y");
+}
+
+TEST(SpellAttention, OneProductOfAllIsDivided) {
+  for (const char* text :
+       {"input %x f32[1,5,4]\n%m = MatMul(%x, w[4,18])\n%a = Add(b[18], %m)\n"
+        "%q, %k, %v = Split(%a, i64[3]{6,6,6}) {axis:-1}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y",
+        "input %x f32[5,4]\n%a = Gemm(%x, w[18,4], b[18]) {trans_b:true}\n%r = Reshape(%a, i64[3]{1,5,18})\n"
+        "%q, %k, %v = Split(%r, i64[3]{6,6,6}) {axis:2}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y"})
+    expect_same_answers(text);
+  const auto g = parsed(
+      "input %x f32[1,5,4]\n%m = MatMul(%x, w[4,18])\n%a = Add(%m, b[18])\n"
+      "%q, %k, %v = Split(%a, i64[3]{6,6,6}) {axis:-1}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
+  EXPECT_EQ(spelled(*g), 1u);
+  EXPECT_EQ(ops(*g).find("Split"), std::string::npos) << ops(*g);
+  const Plan plan = plan_of(*g);
+  EXPECT_EQ(plan.layers.size(), 3u);
+  ASSERT_EQ(plan.pairs.size(), 2u);
+  EXPECT_TRUE(plan.values[plan.pairs[0].result].scores);
+  EXPECT_EQ(plan.values[plan.pairs[0].result].value->name, "y_scaled");
+  EXPECT_TRUE(plan.values[plan.pairs[1].a].bounded);
+  EXPECT_EQ(plan.values[plan.pairs[1].a].high, 1);
+}
+
+TEST(SpellAttention, WhatTakesMoreThanProductsStays) {
+  const struct {
+    const char *nodes, *why;
+  } kCases[] = {
+      {"%y = Attention(%q, %k, %v, m[5,7]) {q_heads:2, kv_heads:2}", "mask"},
+      {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, causal:true}", "see all keys"},
+      {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, softcap:2}", "soft cap"},
+      {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, scale:-1}", "positive"},
+      {"%y = Attention(%q, %k, %v) {q_heads:6, kv_heads:6, left_window:1}", "see all keys"},
+  };
+  for (const auto& c : kCases) {
+    const auto g = parsed("input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,6]\n" + std::string(c.nodes) +
+                          "\noutput %y");
+    Left left;
+    EXPECT_EQ(spelled(*g, &left), 0u) << c.nodes;
+    EXPECT_EQ(ops(*g), "Attention");
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_NE(left[0].second.find(c.why), std::string::npos) << left[0].second;
+  }
+  const auto open = parsed(
+      "input %q f32[2,S,6]\ninput %k f32[2,S,6]\ninput %v f32[2,S,6]\n"
+      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
+  Left left;
+  EXPECT_EQ(spelled(*open, &left), 0u);
+  EXPECT_NE(left[0].second.find("how many keys"), std::string::npos) << left[0].second;
+  const auto grouped = parsed(
+      "input %q f32[2,5,6]\ninput %k f32[2,7,3]\ninput %v f32[2,7,3]\n"
+      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:1}\noutput %y");
+  EXPECT_EQ(spelled(*grouped, &left), 0u);
+  EXPECT_NE(left[1].second.find("groups"), std::string::npos) << left[1].second;
+}
+
+TEST(SpellAttention, ARecipeKeepsIt) {
+  const auto g = parsed(
+      "input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,6]\n"
+      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
+  Left left;
+  EXPECT_EQ(spell_attention(*g, [](const ir::Node&) { return "as it is"; }, &left), 0u);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].second, "as it is");
+}
+
+// Ranges of a recipe go by names.
+TEST(SpellAttention, ValuesThatPassesLeftGetNames) {
+  const auto g = parsed("input %x f32[1,2,4,4]\n%a = Relu(%x)\n%b = Relu(%a)\n%y = Relu(%b)\noutput %y");
+  for (ir::Node& n : g->nodes()) n.out()->name = n.out()->name == "y" ? "a_result" : "";
+  name_values(*g);
+  std::string names;
+  for (const ir::Node& n : g->nodes()) names += n.out()->name + " ";
+  EXPECT_EQ(names, "a_result2 b_result a_result ");
+}
+
+// A product of two values stays with its neighbours: where a mask keeps its scores in float, it does too.
+TEST(SpellAttention, PairsStayWhereTheirNeighboursDo) {
+  const auto masked = parsed(
+      "input %x f32[4,4]\ninput %m f32[4,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%s = MatMul(%q, %k)\n"
+      "%a = Add(%s, %m)\n%p = Softmax(%a)\n%u = MatMul(%x, u[4,4])\n%o = MatMul(%p, %u)\n%y = MatMul(%o, t[4,4])\n"
+      "output %y");
+  EXPECT_TRUE(plan_of(*masked).pairs.empty());
+  const auto plain = parsed(
+      "input %x f32[4,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%s = MatMul(%q, %k)\n%y = MatMul(%s, u[4,4])\n"
+      "output %y");
+  EXPECT_EQ(plan_of(*plain).pairs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace vireo::quant::attention_test
