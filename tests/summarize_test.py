@@ -24,6 +24,15 @@ no such device
 Ran 6 tests in 0.1s
 
 OK (skipped=1)</system-out></testcase>
+<testcase name="python_class" status="run"><system-out>setUpClass (__main__.A) ... skipped 'cmake is missing'
+test_y (__main__.B) ... ok
+Ran 1 test in 0.1s
+
+OK (skipped=1)</system-out></testcase>
+<testcase name="python_class_alone" status="run"><system-out>setUpClass (__main__.A) ... skipped 'no compiler'
+Ran 0 tests in 0.1s
+
+OK (skipped=1)</system-out></testcase>
 <testcase name="smoke" status="run"><system-out>ok</system-out></testcase>
 <testcase name="code77" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>nothing to check</system-out></testcase>
 <testcase name="unbuilt" status="notrun"><skipped message="Unable to find executable"/></testcase>
@@ -42,12 +51,12 @@ class Summary(unittest.TestCase):
         self.story, self.counts = out.getvalue(), err.getvalue().split()
 
     def test_counts(self):
-        # passed: 4 + 2 + 3 + 5 + 1; failed: gtest_bad, gtest_empty, crash, crash_at_exit, unbuilt; skipped: one each in
-        # gtest_ok, python, code77.
-        self.assertEqual(self.counts, ["15", "5", "3"])
+        # passed: 4 + 2 + 3 + 5 + 1 + 1; failed: gtest_bad, gtest_empty, crash, crash_at_exit, unbuilt; skipped: one each in
+        # gtest_ok, python, python_class, python_class_alone, code77.
+        self.assertEqual(self.counts, ["16", "5", "5"])
 
     def test_every_skip_has_its_reason(self):
-        for line in ("gtest_ok: no such device", "python: numpy is missing", "code77: nothing to check"):
+        for line in ("gtest_ok: no such device", "python: numpy is missing", "python_class_alone: no compiler", "code77: nothing to check"):
             self.assertIn("SKIPPED: " + line, self.story)
 
     def test_every_failure_is_named(self):
