@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "delegates/vulkan/cooperative.h"
+
 namespace vireo::vulkan {
 namespace {
 
@@ -83,6 +85,14 @@ vireo_status Device::start(std::string* why) {
   timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
   timeline.timelineSemaphore = VK_TRUE;
   enable(&timeline, true, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+  VkPhysicalDeviceVulkanMemoryModelFeatures model = {};
+  model.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
+  model.vulkanMemoryModel = VK_TRUE;
+  CooperativeMatrixFeatures cooperative;
+  cooperative.cooperativeMatrix = VK_TRUE;
+  enable(&model, !t.units.empty(), nullptr);
+  enable(&cooperative, !t.units.empty(), nullptr);
+  if (!t.units.empty()) extensions.push_back(kCooperativeMatrix);
   if (card_.import_alignment != 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
 
   VkDeviceCreateInfo info = {};

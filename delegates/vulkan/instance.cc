@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "delegates/vulkan/cooperative.h"
+
 namespace vireo::vulkan {
 namespace {
 
@@ -125,8 +127,29 @@ Struct typed(VkStructureType type) {
   return s;
 }
 
+// Shapes of halves with float sums. A kernel owns 8 halves at once of each line, so multiples of 8 are taken; of
+// those the most products for what is loaded come first.
+std::vector<gpu::MatrixUnit> units_of(ListCooperativeMatrices list, VkPhysicalDevice device) {
+  std::vector<gpu::MatrixUnit> units;
+  uint32_t count = 0;
+  if (list == nullptr || list(device, &count, nullptr) != VK_SUCCESS) return units;
+  std::vector<CooperativeMatrixRow> rows(count);
+  if (list(device, &count, rows.data()) < VK_SUCCESS) count = 0;
+  rows.resize(std::min<size_t>(count, rows.size()));
+  for (const CooperativeMatrixRow& r : rows) {
+    const bool halves = r.a == kCooperativeFloat16 && r.b == kCooperativeFloat16 && r.c == kCooperativeFloat32 &&
+                        r.result == kCooperativeFloat32 && r.saturates == VK_FALSE && r.scope == kCooperativeSubgroup;
+    const auto fits = [](uint32_t extent) { return extent % 8 == 0 && extent != 0 && extent <= 32; };
+    if (halves && fits(r.m) && fits(r.n) && fits(r.k)) units.push_back({r.m, r.n, r.k});
+  }
+  const auto size = [](const gpu::MatrixUnit& u) { return u.m * u.n * u.k; };
+  std::stable_sort(units.begin(), units.end(), [&](const auto& a, const auto& b) { return size(a) > size(b); });
+  return units;
+}
+
 // "" or why kernels cannot run on it. `version` is the instance's.
-std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysicalDevice device, Card* card) {
+std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices list, uint32_t version,
+                      VkPhysicalDevice device, Card* card) {
   card->handle = device;
   VkPhysicalDeviceProperties first = {};
   call.GetPhysicalDeviceProperties(device, &first);
@@ -148,7 +171,17 @@ std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysica
       typed<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
   auto timeline =
       typed<VkPhysicalDeviceTimelineSemaphoreFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES);
+  auto model =
+      typed<VkPhysicalDeviceVulkanMemoryModelFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES);
+  CooperativeMatrixFeatures cooperative;
+  // Subgroups of one size, which kernels with matrices count on.
+  const bool sizes = extensions.has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  const bool matrices = is_1_2 && sizes && extensions.has(kCooperativeMatrix);
   chain(&features, &storage16);
+  if (matrices) {
+    chain(&features, &model);
+    chain(&features, &cooperative);
+  }
   if (has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(&features, &storage8);
   if (has(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(&features, &small);
   if (has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME)) chain(&features, &timeline);
@@ -164,6 +197,9 @@ std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysica
   auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
   auto host = typed<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
+  auto lanes = typed<VkPhysicalDeviceSubgroupSizeControlPropertiesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT);
+  if (matrices) chain(&properties, &lanes);
   chain(&properties, &id);
   chain(&properties, &most);
   chain(&properties, &subgroup);
@@ -201,9 +237,18 @@ std::string read_card(const InstanceFunctions& call, uint32_t version, VkPhysica
   t.keeps_denormals32 = floats.shaderDenormPreserveFloat32 != VK_FALSE;
   t.rounds_even32 = floats.shaderRoundingModeRTEFloat32 != VK_FALSE;
 
+  if (matrices && cooperative.cooperativeMatrix != VK_FALSE && model.vulkanMemoryModel != VK_FALSE && t.float16 &&
+      lanes.minSubgroupSize == lanes.maxSubgroupSize)
+    t.units = units_of(list, device);
+  const char* const math = std::getenv("VIREO_VULKAN_MATH");
+  t.half_products = !t.units.empty() && math != nullptr && std::strcmp(math, "f16") == 0;
+
   card->detail = card->name + ", Vulkan " + version_text(first.apiVersion) + ", subgroups of " +
-                 std::to_string(t.subgroup) + (t.float16 ? ", float16" : "") + (t.int8 ? ", int8" : "") +
-                 (card->unified ? ", shares the host's memory" : "");
+                 std::to_string(t.subgroup) + (t.float16 ? ", float16" : "") +
+                 (t.units.empty()   ? ""
+                  : t.half_products ? ", products in float16 matrices"
+                                    : ", matrix units") +
+                 (t.int8 ? ", int8" : "") + (card->unified ? ", shares the host's memory" : "");
   return "";
 }
 
@@ -273,6 +318,7 @@ std::unique_ptr<Instance> Instance::open(const char* library, std::string* why) 
     *why = std::string(path) + " lacks functions of Vulkan 1.1";
     return nullptr;
   }
+  made->list_matrices_ = find(made->handle_, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
   return made->find_cards(application.apiVersion, why) ? std::move(made) : nullptr;
 }
 
@@ -292,7 +338,8 @@ bool Instance::find_cards(uint32_t version, std::string* why) {
   std::string refused;
   for (uint32_t i = 0; i < count; ++i) {
     Card card;
-    const std::string reason = read_card(call_, version, devices[i], &card);
+    const auto list = reinterpret_cast<ListCooperativeMatrices>(list_matrices_);
+    const std::string reason = read_card(call_, list, version, devices[i], &card);
     if (!reason.empty()) {
       refused += (refused.empty() ? "" : "; ") + card.name + " " + reason;
       continue;

@@ -53,6 +53,7 @@ class Instance {
 
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions call_;
+  PFN_vkVoidFunction list_matrices_ = nullptr;  // cooperative.h; NULL where no driver has it
   std::vector<Card> cards_;
 };
 

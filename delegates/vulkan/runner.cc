@@ -1,5 +1,6 @@
 #include "delegates/vulkan/runner.h"
 
+#include <chrono>
 #include <utility>
 
 #include "delegates/vulkan/part.h"
@@ -12,8 +13,8 @@ Runner::Runner(const char* library) : instance_(Instance::open(library, &why_)) 
 
 Runner::~Runner() = default;
 
-std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
-                             std::vector<Bytes>* values) {
+std::string Runner::run_some(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
+                             std::vector<Bytes>* values, int runs, double* seconds) {
   if (!why_.empty()) return why_;
   Buffer arena;
   arena.device = device_;
@@ -42,9 +43,14 @@ std::string Runner::run_once(const gpu::Schedule& schedule, const std::vector<co
     for (size_t i = 0; i < own.weights.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);
     for (size_t i = 0; i < values->size(); ++i) write(places[i], (*values)[i].data(), (*values)[i].size());
     if (status == VIREO_OK) status = part.bind(places.data());
-    if (status == VIREO_OK) status = part.submit({}, &why);
-    // A driver on the processor compiles at the first launch, which takes long beside other tests.
-    if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS, &found);
+    for (int r = 0; r < runs && status == VIREO_OK; ++r) {
+      const auto begin = std::chrono::steady_clock::now();
+      status = part.submit({}, &why);
+      // A driver on the processor compiles at the first launch, which takes long beside other tests.
+      if (status == VIREO_OK) status = part.wait(12 * VIREO_DEVICE_TIMEOUT_NS, &found);
+      const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (r == 0 || took < *seconds) *seconds = took;
+    }
     for (size_t i = 0; i < values->size() && status == VIREO_OK; ++i) {
       if ((*values)[i].empty()) continue;
       status = device_->read(arena.block, places[i].offset, (*values)[i].data(), (*values)[i].size());
@@ -64,6 +70,12 @@ std::string Runner::run(const gpu::Schedule& schedule, const std::vector<Bytes>&
   std::string why = run_once(schedule, sources, &values);
   outputs->assign(values.begin() + static_cast<ptrdiff_t>(inputs.size()), values.end());
   return why;
+}
+
+std::string Runner::time(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds) {
+  std::vector<Bytes> values = inputs;
+  for (const uint64_t bytes : schedule.outputs) values.emplace_back(bytes, uint8_t{0xA5});
+  return run_some(schedule, {}, &values, runs, seconds);
 }
 
 std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups,

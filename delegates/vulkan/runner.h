@@ -42,11 +42,18 @@ class Runner {
   // afterwards.
   std::string run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups, const std::vector<uint32_t>& push,
                   std::vector<Bytes>* bindings);
+  // The least time from submit to the end of the wait, of `runs` runs of a schedule without constants.
+  std::string time(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds);
 
  private:
   // *values: inputs, then outputs, as they are before and after.
+  std::string run_some(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
+                       std::vector<Bytes>* values, int runs, double* seconds);
   std::string run_once(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
-                       std::vector<Bytes>* values);
+                       std::vector<Bytes>* values) {
+    double seconds = 0;
+    return run_some(schedule, constants, values, 1, &seconds);
+  }
 
   std::unique_ptr<Instance> instance_;
   std::shared_ptr<Device> device_;

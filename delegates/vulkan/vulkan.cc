@@ -42,7 +42,7 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
     info->trial_runs = kTrialRuns;
   }
   if (card.unified) info->flags |= VIREO_DEVICE_UNIFIED;
-  info->types = uint64_t{1} << VIREO_FLOAT32;
+  info->types = uint64_t{1} << (card.target.half_products ? VIREO_FLOAT16 : VIREO_FLOAT32);
   info->memory_bytes = card.memory_bytes;
   info->launch_ns = kLaunchNs;
   if (!card.unified) info->transfer = kTransfer;

@@ -12,8 +12,8 @@ struct TypeRow {
   const char* names[kDialects];
 };
 constexpr TypeRow kTypes[] = {
-    {Type::kBool, {"bool"}},   {Type::kI32, {"int32_t"}},  {Type::kU32, {"uint32_t"}},
-    {Type::kI64, {"int64_t"}}, {Type::kU64, {"uint64_t"}}, {Type::kF32, {"float"}},
+    {Type::kBool, {"bool"}},    {Type::kI32, {"int32_t"}}, {Type::kU32, {"uint32_t"}}, {Type::kI64, {"int64_t"}},
+    {Type::kU64, {"uint64_t"}}, {Type::kF32, {"float"}},   {Type::kQuad, {"quad"}},
 };
 
 struct OpRow {
@@ -47,6 +47,10 @@ constexpr OpRow kOps[] = {
     {Op::kCeil, {"ceilf($0)"}},
     {Op::kTruncate, {"truncf($0)"}},
     {Op::kRoundEven, {"rintf($0)"}},
+    {Op::kPart, {"$0.w[$b]"}},
+    {Op::kJoin, {"quad{{$0, $1, $2, $3}}"}},
+    {Op::kPackHalves, {"(half_of($0) | half_of($1) << 16)"}},
+    {Op::kUnpackHalf, {"float_of_half($0 >> $b * 16 & 0xffff)"}},
 };
 
 }  // namespace

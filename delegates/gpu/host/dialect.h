@@ -10,7 +10,8 @@ enum class Dialect : uint8_t { kHost };
 
 const char* spell(Dialect dialect, Type type);
 
-// A pattern: $0, $1, $2 are operands, $t is the type of the result. Null: not an operation on numbers.
+// A pattern: $0, $1, $2 are operands, $3 the one that `bits` names, $b the bits, $t the type of the result. Null: not
+// an operation on numbers.
 const char* spell(Dialect dialect, Op op);
 
 }  // namespace vireo::gpu

@@ -79,6 +79,7 @@ std::string HostLanes::run(size_t at, const std::vector<uint32_t>& push, const s
     const int wrong = entries_[at](places.data(), bytes.data(), push.data(), groups.data(), backwards);
     if (wrong == 1) return "memory outside a binding";
     if (wrong == 2) return "a barrier that not every lane comes to in the same way";
+    if (wrong == 3) return "lanes and matrices that meet in shared memory without a barrier";
     for (size_t i = 0; i < bindings->size(); ++i) results[backwards][i].resize((*bindings)[i].size());
   }
   if (results[0] != results[1]) return "results that depend on the order of the lanes";
@@ -86,12 +87,33 @@ std::string HostLanes::run(size_t at, const std::vector<uint32_t>& push, const s
   return "";
 }
 
+namespace {
+
+std::string validator() {
+  const char* const named = getenv("VIREO_SPIRV_VAL");
+  return named != nullptr ? named : "spirv-val";
+}
+
+}  // namespace
+
+bool validates_matrices() {
+  // SPIRV-Tools of mid-2023 and newer have SPV_KHR_cooperative_matrix; the version is "v2023.1" or so.
+  static const bool knows = [] {
+    const bool is = run_command(validator() + " --version | grep -q -E 'v2023[.][3-9]|v202[4-9]|v20[3-9]'").empty();
+    if (!is)
+      puts("spirv-val is older than cooperative matrices: modules with them are not validated (VIREO_SPIRV_VAL)");
+    return is;
+  }();
+  return knows;
+}
+
 std::string validate_spirv(const std::vector<uint32_t>& words, bool* found) {
-  *found = run_command("spirv-val --version").empty();
+  const std::string tool = validator();
+  *found = run_command(tool + " --version").empty();
   if (!*found) return "";
   const std::string path = scratch_path(".spv");
   if (!write_file(path, words.data(), words.size() * 4)) return "cannot write " + path;
-  const std::string why = run_command("spirv-val --target-env vulkan1.1 " + path);
+  const std::string why = run_command(tool + " --target-env vulkan1.1 " + path);
   remove(path.c_str());
   return why;
 }

@@ -39,6 +39,8 @@ class HostLanes {
 
 // What spirv-val says of a module: "" where it is valid, or where there is no spirv-val (*found is then false).
 std::string validate_spirv(const std::vector<uint32_t>& words, bool* found);
+// Whether that spirv-val knows cooperative matrices; tells it once where it does not.
+bool validates_matrices();
 
 }  // namespace vireo::gpu
 

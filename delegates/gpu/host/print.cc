@@ -21,6 +21,10 @@ class Printer {
     for (size_t i = 0; i < p_.shared.size(); ++i) {
       text_ += "static " + name(p_.shared[i].type) + " " + symbol_ + "_s" + std::to_string(i) + "[" +
                std::to_string(p_.shared[i].count) + "];\n";
+      if (p_.unit.m != 0) {
+        text_ += "static uint8_t " + symbol_ + "_s" + std::to_string(i) + "_t[" + std::to_string(p_.shared[i].count) +
+                 "];\n";
+      }
     }
     text_ +=
         "extern \"C\" int " + symbol_ +
@@ -38,9 +42,17 @@ class Printer {
  private:
   static std::string name(Type t) { return spell(kDialect, t); }
   // Written where they are used.
-  static bool is_inline(Op op) { return op == Op::kConstant || op == Op::kPush || op == Op::kGroup || op == Op::kLane; }
+  static bool is_inline(Op op) {
+    return op == Op::kConstant || op == Op::kPush || op == Op::kGroup || op == Op::kLane || op == Op::kSubgroup;
+  }
+  static bool is_matrix(Op op) {
+    return op == Op::kMatrixZero || op == Op::kMatrixLoad || op == Op::kMatrixMultiply || op == Op::kMatrixStore;
+  }
+  // What the whole workgroup does at once.
+  static bool joins_lanes(Op op) { return op == Op::kBarrier || is_matrix(op); }
 
-  // Which blocks have a barrier inside: they are the workgroup's, not a lane's. Marks their heads, elses and ends.
+  // Which blocks have a barrier or a matrix inside: they are the workgroup's, not a lane's. Marks their heads, elses
+  // and ends.
   void find_ways() {
     of_group_.assign(p_.body.size(), false);
     std::vector<std::vector<uint32_t>> open;
@@ -48,9 +60,9 @@ class Printer {
       const Op op = p_.body[i].op;
       if (op == Op::kIf || op == Op::kFor) open.push_back({i});
       if (op == Op::kElse) open.back().push_back(i);
-      if (op == Op::kBarrier) of_group_[i] = true;
-      if (op != Op::kBarrier && op != Op::kEndIf && op != Op::kEndFor) continue;
-      if (op == Op::kBarrier) {
+      if (joins_lanes(op)) of_group_[i] = true;
+      if (!joins_lanes(op) && op != Op::kEndIf && op != Op::kEndFor) continue;
+      if (joins_lanes(op)) {
         for (const auto& block : open) of_group_[block[0]] = true;
       } else {
         open.back().push_back(i);
@@ -72,6 +84,8 @@ class Printer {
       if (s.bits != 0) f(s.b);
     } else if (s.op == Op::kLoad || s.op == Op::kSharedLoad || s.op == Op::kIf) {
       f(s.a);
+    } else if (s.op == Op::kMatrixLoad || s.op == Op::kMatrixStore) {
+      f(s.b);
     } else if (s.op == Op::kStore || s.op == Op::kSharedStore) {
       f(s.a);
       f(s.b);
@@ -80,6 +94,7 @@ class Printer {
       if (text.find("$0") != std::string::npos) f(s.a);
       if (text.find("$1") != std::string::npos) f(s.b);
       if (text.find("$2") != std::string::npos) f(s.c);
+      if (text.find("$3") != std::string::npos) f(static_cast<uint32_t>(s.bits));
     }
   }
 
@@ -101,7 +116,12 @@ class Printer {
   std::string label(uint32_t i) const { return symbol_ + "_v" + std::to_string(i); }
   void declare(uint32_t i, const std::string& lanes) {
     const Statement& s = p_.body[i];
-    if (s.op == Op::kVariable) {
+    if (s.op == Op::kMatrix) {
+      const Unit& u = p_.unit;
+      const uint32_t elements = s.bits == 0 ? u.m * u.k : s.bits == 1 ? u.k * u.n : u.m * u.n;
+      text_ += "static float " + label(i) + "[" + lanes + " / " + std::to_string(u.lanes) + "][" +
+               std::to_string(elements) + "];\n";
+    } else if (s.op == Op::kVariable) {
       text_ += "static " + name(s.type) + " " + label(i) + "[" + lanes + "][" + std::to_string(s.bits) + "];\n";
     } else if (has_value(s.op) && !is_inline(s.op) && kept_[i]) {
       text_ += "static " + name(type_of(s)) + " " + label(i) + "[" + lanes + "];\n";
@@ -121,6 +141,8 @@ class Printer {
         return "group[" + bits + "]";
       case Op::kLane:
         return lane;
+      case Op::kSubgroup:
+        return std::string("(") + lane + " / " + std::to_string(p_.unit.lanes) + ")";
       default:
         return kept_[i] ? label(i) + "[" + lane + "]" : label(i);
     }
@@ -149,7 +171,8 @@ class Printer {
     const Buffer& b = p_.buffers[s.bits];
     const char* element = b.element == Element::kWord       ? "uint32_t"
                           : b.element == Element::kHalfWord ? "uint16_t"
-                                                            : "uint8_t";
+                          : b.element == Element::kByte     ? "uint8_t"
+                                                            : "quad";
     const std::string binding = std::to_string(b.binding);
     return std::string("<") + element + ">(bindings[" + binding + "], bytes[" + binding + "], " + value(s.a) +
            ", &wrong";
@@ -157,9 +180,12 @@ class Printer {
   std::string variable(const Statement& s) const {
     return label(s.a) + "[l][" + (s.bits != 0 ? value(s.b) : "0") + "]";
   }
-  std::string shared(const Statement& s) const {
-    return symbol_ + "_s" + std::to_string(s.bits) + "[inside(" + value(s.a) + ", " +
-           std::to_string(p_.shared[s.bits].count) + ", &wrong)]";
+  // `touch`: 1 a lane reads it, 2 writes it.
+  std::string shared(const Statement& s, const char* touch) const {
+    const std::string array = symbol_ + "_s" + std::to_string(s.bits);
+    const std::string at = "inside(" + value(s.a) + ", " + std::to_string(p_.shared[s.bits].count) + ", &wrong)";
+    if (p_.unit.m == 0) return array + "[" + at + "]";
+    return array + "[touched(" + array + "_t, " + at + ", " + touch + ", &wrong)]";
   }
 
   std::string number(const Statement& s) const {
@@ -171,7 +197,11 @@ class Printer {
         continue;
       }
       const char what = pattern[++i];
-      out += what == 't' ? name(s.type) : value(what == '0' ? s.a : what == '1' ? s.b : s.c);
+      if (what == 't' || what == 'b') {
+        out += what == 't' ? name(s.type) : std::to_string(s.bits);
+      } else {
+        out += value(what == '0' ? s.a : what == '1' ? s.b : what == '2' ? s.c : static_cast<uint32_t>(s.bits));
+      }
     }
     return out;
   }
@@ -182,10 +212,47 @@ class Printer {
       text_ += "for (uint32_t l = 1; l < lanes; ++l) if (" + value(i) + " != " + value(i, "0") + ") wrong = 2;\n";
   }
 
+  // Subgroups one after another; an operand is the first lane's, and the others' must be the same.
+  void matrix_statement(const Statement& s) {
+    const Unit& u = p_.unit;
+    const auto number = [](uint32_t n) { return ", " + std::to_string(n); };
+    const auto of = [this](uint32_t matrix) { return label(matrix) + "[g]"; };
+    text_ += "for (uint32_t g = 0; g < lanes / " + std::to_string(u.lanes) + "; ++g) {\nconst uint32_t first = g * " +
+             std::to_string(u.lanes) + "; (void)first;\n";
+    if (s.op == Op::kMatrixZero) {
+      text_ += "for (float& v : " + of(s.a) + ") v = 0;\n";
+    } else if (s.op == Op::kMatrixMultiply) {
+      text_ += "matrix_multiply(" + of(s.a) + ", " + of(s.b) + ", " + of(s.c) + number(u.m) + number(u.n) +
+               number(u.k) + ");\n";
+    } else {
+      if (!is_inline(p_.body[s.b].op)) {
+        text_ += "for (uint32_t l = first; l < first + " + std::to_string(u.lanes) + "; ++l) if (" + value(s.b) +
+                 " != " + value(s.b, "first") + ") wrong = 2;\n";
+      }
+      const auto array = static_cast<uint32_t>(s.bits & 0x7fffffff);
+      const std::string memory = symbol_ + "_s" + std::to_string(array);
+      const bool stores = s.op == Op::kMatrixStore;
+      const uint64_t role = p_.body[s.a].bits;
+      text_ += std::string(stores ? "matrix_store(" : "matrix_load(") + of(s.a) + ", " + memory + ", " + memory + "_t" +
+               number(p_.shared[array].count) + ", " + value(s.b, "first") +
+               number(static_cast<uint32_t>(s.bits >> 32)) + number(role == 1 ? u.k : u.m) +
+               number(role == 0 ? u.k : u.n);
+      if (!stores) text_ += (s.bits >> 31 & 1) != 0 ? ", true" : ", false";
+      text_ += ", &wrong);\n";
+    }
+    text_ += "}\n";
+  }
+
   void group_statement(uint32_t i) {
     const Statement& s = p_.body[i];
     close();
+    if (is_matrix(s.op)) return matrix_statement(s);
     switch (s.op) {
+      case Op::kBarrier:
+        for (size_t array = 0; p_.unit.m != 0 && array < p_.shared.size(); ++array)
+          text_ += "memset(" + symbol_ + "_s" + std::to_string(array) + "_t, 0, " +
+                   std::to_string(p_.shared[array].count) + ");\n";
+        break;
       case Op::kIf:
         agree(s.a);
         text_ += "if (" + value(s.a, "0") + ") {\n";
@@ -214,7 +281,7 @@ class Printer {
   void statement(uint32_t i) {
     const Statement& s = p_.body[i];
     if (of_group_[i]) return group_statement(i);
-    if (s.op == Op::kVariable || is_inline(s.op)) return;
+    if (s.op == Op::kVariable || s.op == Op::kMatrix || is_inline(s.op)) return;
     open();
     switch (s.op) {
       case Op::kGet:
@@ -223,14 +290,16 @@ class Printer {
         text_ += variable(s) + " = " + value(s.c) + ";\n";
         return;
       case Op::kLoad:
+        if (s.type == Type::kQuad) return result_is(i, "load" + memory(s) + ")");
         return result_is(i, "__builtin_bit_cast(" + name(s.type) + ", uint32_t(load" + memory(s) + ")))");
       case Op::kStore:
-        text_ += "store" + memory(s) + ", __builtin_bit_cast(uint32_t, " + value(s.b) + "));\n";
+        text_ += "store" + memory(s) + ", ";
+        text_ += s.type == Type::kQuad ? value(s.b) + ");\n" : "__builtin_bit_cast(uint32_t, " + value(s.b) + "));\n";
         return;
       case Op::kSharedLoad:
-        return result_is(i, shared(s));
+        return result_is(i, shared(s, "1"));
       case Op::kSharedStore:
-        text_ += shared(s) + " = " + value(s.b) + ";\n";
+        text_ += shared(s, "2") + " = " + value(s.b) + ";\n";
         return;
       case Op::kIf:
         text_ += "if (" + value(s.a) + ") {\n";
@@ -264,11 +333,13 @@ class Printer {
 std::string host_prelude() {
   return R"(#include <math.h>
 #include <stdint.h>
-template <class T> static uint32_t load(const void* p, uint64_t bytes, uint64_t i, int* wrong) {
-  if ((i + 1) * sizeof(T) > bytes) return *wrong = 1, 0;
+#include <string.h>
+struct quad { uint32_t w[4]; };
+template <class T> static T load(const void* p, uint64_t bytes, uint64_t i, int* wrong) {
+  if ((i + 1) * sizeof(T) > bytes) return *wrong = 1, T();
   return static_cast<const T*>(p)[i];
 }
-template <class T> static void store(void* p, uint64_t bytes, uint64_t i, int* wrong, uint32_t v) {
+template <class T, class V> static void store(void* p, uint64_t bytes, uint64_t i, int* wrong, V v) {
   if ((i + 1) * sizeof(T) > bytes) { *wrong = 1; return; }
   static_cast<T*>(p)[i] = T(v);
 }
@@ -279,6 +350,49 @@ template <class T> static T inverse(T v) { return ~v; }
 template <class T, class F> static T converted(F v) { return T(v); }
 template <> int32_t converted(float v) { return v > -2147483904.0f && v < 2147483648.0f ? int32_t(v) : INT32_MIN; }
 template <> uint32_t converted(float v) { return v > -1.0f && v < 4294967296.0f ? uint32_t(v) : 0; }
+static uint32_t half_of(float f) {
+  const uint32_t u = __builtin_bit_cast(uint32_t, f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+  if (a > 0x7f800000) return sign | 0x7e00;
+  if (a >= 0x477ff000) return sign | 0x7c00;
+  if (a < 0x38800000) return sign | uint32_t(rintf(__builtin_bit_cast(float, a) * 16777216.0f));
+  return sign | (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
+}
+static float float_of_half(uint32_t h) {
+  const uint32_t a = h & 0x7fff, sign = (h & 0x8000) << 16;
+  const float small = float(a) * 5.9604644775390625e-8f;
+  const uint32_t bits = a >= 0x7c00 ? (a << 13) + (224u << 23) : a >= 0x400 ? (a << 13) + (112u << 23)
+                                                               : __builtin_bit_cast(uint32_t, small);
+  return __builtin_bit_cast(float, sign | bits);
+}
+// What was done to a place since a barrier: 1 lanes read, 2 wrote, 4 a matrix read, 8 wrote. Lanes and matrices, or two
+// matrices, do not meet without a barrier where one of them writes.
+static inline uint32_t touched(uint8_t* uses, uint32_t at, int how, int* wrong) {
+  const int was = uses[at];
+  if ((how == 1 && (was & 8)) || (how == 2 && (was & 12)) || (how == 4 && (was & 10)) || (how == 8 && (was & 7)))
+    *wrong = 3;
+  uses[at] |= how;
+  return at;
+}
+static void matrix_load(float* to, const quad* from, uint8_t* uses, uint32_t count, uint32_t first, uint32_t pitch,
+                        uint32_t rows, uint32_t columns, bool turned, int* wrong) {
+  for (uint32_t r = 0; r < rows; ++r) for (uint32_t c = 0; c < columns; ++c) {
+    const uint32_t line = turned ? c : r, at = turned ? r : c, q = first + line * pitch + at / 8;
+    if (q >= count) { *wrong = 1; return; }
+    to[r * columns + c] = float_of_half(from[touched(uses, q, 4, wrong)].w[at % 8 / 2] >> at % 2 * 16 & 0xffff);
+  }
+}
+static void matrix_store(const float* v, quad* to, uint8_t* uses, uint32_t count, uint32_t first, uint32_t pitch,
+                         uint32_t rows, uint32_t columns, int* wrong) {
+  for (uint32_t r = 0; r < rows; ++r) for (uint32_t c = 0; c < columns; ++c) {
+    const uint32_t q = first + r * pitch + c / 4;
+    if (q >= count) { *wrong = 1; return; }
+    to[touched(uses, q, 8, wrong)].w[c % 4] = __builtin_bit_cast(uint32_t, v[r * columns + c]);
+  }
+}
+static void matrix_multiply(const float* a, const float* b, float* sum, uint32_t m, uint32_t n, uint32_t k) {
+  for (uint32_t i = 0; i < m; ++i) for (uint32_t l = 0; l < k; ++l) for (uint32_t j = 0; j < n; ++j)
+    sum[i * n + j] += a[i * k + l] * b[l * n + j];
+}
 )";
 }
 

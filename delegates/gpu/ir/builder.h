@@ -53,6 +53,7 @@ class Builder {
   Value push(uint32_t word);
   Value group(uint32_t axis) { return make(Op::kGroup, Type::kU32, 0, 0, 0, axis); }
   Value lane() { return make(Op::kLane, Type::kU32); }
+  Value subgroup() { return make(Op::kSubgroup, Type::kU32); }
 
   uint32_t buffer(uint32_t binding, Element element, bool written);
   Value load(Type type, uint32_t buffer, Value index);
@@ -61,6 +62,20 @@ class Builder {
   Value shared_load(uint32_t array, Value index);
   void shared_store(uint32_t array, Value index, Value value);
   void barrier() { append({Op::kBarrier}); }
+
+  // Statements about matrices (Program::unit); `array` is one of quads.
+  enum class Role : uint8_t { kLeft, kRight, kTotal };
+  uint32_t matrix(Role role) { return append({Op::kMatrix, Type::kNone, 0, 0, 0, static_cast<uint64_t>(role)}); }
+  void matrix_zero(uint32_t sum) { append({Op::kMatrixZero, Type::kNone, sum}); }
+  void matrix_load(uint32_t to, uint32_t array, Value first, uint32_t pitch, bool turned) {
+    append({Op::kMatrixLoad, Type::kNone, to, first.id, 0, matrix_place(array, pitch, turned)});
+  }
+  void matrix_multiply(uint32_t left, uint32_t right, uint32_t sum) {
+    append({Op::kMatrixMultiply, Type::kNone, left, right, sum});
+  }
+  void matrix_store(uint32_t sum, uint32_t array, Value first, uint32_t pitch) {
+    append({Op::kMatrixStore, Type::kNone, sum, first.id, 0, matrix_place(array, pitch, false)});
+  }
 
   Variable variable(Type type, uint32_t count = 1);
   Variable variable(Value first);
@@ -76,6 +91,12 @@ class Builder {
   Value select(Value condition, Value a, Value b);
   Value convert(Value v, Type to);
   Value bitcast(Value v, Type to);
+  Value join(const std::array<Value, 4>& words) {
+    return make(Op::kJoin, Type::kQuad, words[0].id, words[1].id, words[2].id, words[3].id);
+  }
+  Value part(Value quad, uint32_t which) { return make(Op::kPart, Type::kU32, quad.id, 0, 0, which); }
+  Value pack_halves(Value low, Value high) { return make(Op::kPackHalves, Type::kU32, low.id, high.id); }
+  Value unpack_half(Value word, uint32_t which) { return make(Op::kUnpackHalf, Type::kF32, word.id, 0, 0, which); }
 
   Program& program() { return program_; }
 

@@ -15,7 +15,8 @@
 
 namespace vireo::gpu {
 
-enum class Type : uint8_t { kNone, kBool, kI32, kU32, kI64, kU64, kF32 };
+// kQuad: four words, for loads and stores of 16 bytes; its parts are taken one by one.
+enum class Type : uint8_t { kNone, kBool, kI32, kU32, kI64, kU64, kF32, kQuad };
 
 constexpr bool is_float(Type t) { return t == Type::kF32; }
 constexpr bool is_signed(Type t) { return t == Type::kI32 || t == Type::kI64 || t == Type::kF32; }
@@ -23,14 +24,16 @@ constexpr bool is_wide(Type t) { return t == Type::kI64 || t == Type::kU64; }
 
 // `a`, `b`, `c` are numbers of statements whose values are taken, unless a row says something else.
 enum class Op : uint8_t {
-  kConstant,     // bits
-  kPush,         // bits: the word of the push constants; kU32
-  kGroup,        // bits: axis; number of the workgroup, kU32
-  kLane,         // number of the lane in its workgroup, kU32
-  kVariable,     // bits: elements of an array of the lane's own, 1 for a scalar; holds nothing defined before kSet
-  kGet,          // a: variable; bits 1: an array, b: index
-  kSet,          // a: variable, c: value; bits 1: an array, b: index
-  kLoad,         // bits: buffer, a: index; the element widened to 32 bits, kU32 for all but words of kF32 and kI32
+  kConstant,  // bits
+  kPush,      // bits: the word of the push constants; kU32
+  kGroup,     // bits: axis; number of the workgroup, kU32
+  kLane,      // number of the lane in its workgroup, kU32
+  kSubgroup,  // number of the lane's subgroup in its workgroup, kU32; of programs with a matrix unit
+  kVariable,  // bits: elements of an array of the lane's own, 1 for a scalar; holds nothing defined before kSet
+  kGet,       // a: variable; bits 1: an array, b: index
+  kSet,       // a: variable, c: value; bits 1: an array, b: index
+  // bits: buffer, a: index; the element widened to 32 bits, kU32 for all but words of kF32 and kI32; kQuad of quads
+  kLoad,
   kStore,        // bits: buffer, a: index, b: value, of which an element's low bits are kept
   kSharedLoad,   // bits: shared array, a: index
   kSharedStore,  // bits: shared array, a: index, b: value
@@ -40,6 +43,14 @@ enum class Op : uint8_t {
   kFor,      // a: a variable that counts from b up to but not c by steps of `bits`; b, c kU32
   kEndFor,   // a: the kFor
   kBarrier,  // every lane of the workgroup arrives; shared memory that was written before is seen after
+  // Matrices that a subgroup owns. All lanes of the workgroup come to these together, and operands are the same in all
+  // lanes of a subgroup. Shared memory is one of quads, which hold neighbours along a row, or along a column where
+  // `turned`. Shapes are those of Program::unit.
+  kMatrix,          // bits: 0 left operand, 1 right operand, 2 sum; memory of the subgroup
+  kMatrixZero,      // a: a sum
+  kMatrixLoad,      // a: an operand, b: its first quad; bits: matrix_place()
+  kMatrixMultiply,  // sum c += a b
+  kMatrixStore,     // a: a sum, b: its first quad; bits: matrix_place(), not turned
   // Numbers. Integers wrap. Floats: sums, differences and products are rounded once and never contracted.
   kAdd,
   kSubtract,
@@ -59,6 +70,10 @@ enum class Op : uint8_t {
   kLess,
   kLessEqual,
   kSelect,      // a ? b : c
+  kJoin,        // a, b, c and `bits` (a statement too), all kU32, as a kQuad
+  kPart,        // word `bits` of a kQuad, kU32
+  kPackHalves,  // floats a and b to float16, nearest even: kU32, a in the low half
+  kUnpackHalf,  // half `bits` of kU32 a as kF32; exact
   kConvert,     // integer to integer: low bits, widened by the sign of the source; integer to float: nearest; float to
                 // integer: towards zero, inside the type
   kBitcast,     // between types of equal width
@@ -76,6 +91,11 @@ struct Statement {
   uint32_t a = 0, b = 0, c = 0;
   uint64_t bits = 0;
 };
+
+// Of kMatrixLoad and kMatrixStore: which shared array, and how many quads lie between lines.
+constexpr uint64_t matrix_place(uint32_t array, uint32_t pitch, bool turned) {
+  return array | uint64_t{turned ? 1u : 0u} << 31 | uint64_t{pitch} << 32;
+}
 
 constexpr bool is_comparison(Op op) {
   return op == Op::kEqual || op == Op::kNotEqual || op == Op::kLess || op == Op::kLessEqual;
@@ -95,13 +115,18 @@ constexpr bool has_value(Op op) {
     case Op::kFor:
     case Op::kEndFor:
     case Op::kBarrier:
+    case Op::kMatrix:
+    case Op::kMatrixZero:
+    case Op::kMatrixLoad:
+    case Op::kMatrixMultiply:
+    case Op::kMatrixStore:
       return false;
     default:
       return true;
   }
 }
 
-enum class Element : uint8_t { kWord, kHalfWord, kByte };  // 32, 16, 8 bits
+enum class Element : uint8_t { kWord, kHalfWord, kByte, kQuad };  // 32, 16, 8, 128 bits
 
 // A binding seen as an array. Two buffers may see one binding.
 struct Buffer {
@@ -115,6 +140,12 @@ struct SharedArray {
   uint32_t count = 0;
 };
 
+// What multiplies matrices: m x k by k x n halves into m x n floats, by the lanes of one subgroup. m 0: nothing.
+struct Unit {
+  uint32_t m = 0, n = 0, k = 0;
+  uint32_t lanes = 0;  // of a subgroup
+};
+
 struct Program {
   std::string name;                       // what it does, for reports
   std::array<uint32_t, 3> size{1, 1, 1};  // of a workgroup; a template's lanes are all along x
@@ -123,6 +154,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<SharedArray> shared;
   std::vector<Statement> body;
+  Unit unit;  // of its matrices
 };
 
 }  // namespace vireo::gpu

@@ -31,6 +31,12 @@ std::string text_of(const Target& t) {
   ability(" den", t.keeps_denormals32);
   ability(" rte", t.rounds_even32);
   ability(" dot8", t.dot8);
+  for (const MatrixUnit& u : t.units) {
+    number(" mm", u.m);
+    number("x", u.n);
+    number("x", u.k);
+  }
+  ability(" halves", t.half_products);
   return text;
 }
 

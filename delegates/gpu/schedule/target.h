@@ -5,8 +5,14 @@
 #include <stdint.h>
 
 #include <string>
+#include <vector>
 
 namespace vireo::gpu {
+
+// What multiplies matrices by the lanes of a subgroup: m x k by k x n float16 into m x n float32.
+struct MatrixUnit {
+  uint32_t m = 0, n = 0, k = 0;
+};
 
 // The least that Vulkan 1.1 promises, but for what a driver says of itself. Two devices with equal targets get the same
 // bytes.
@@ -29,7 +35,9 @@ struct Target {
   bool keeps_nan32 = false;  // float32: signs of zeros, infinities and NaNs as IEEE has them, where asked for
   bool keeps_denormals32 = false;
   bool rounds_even32 = false;
-  bool dot8 = false;  // dot products of four signed or unsigned bytes into 32 bits
+  std::vector<MatrixUnit> units;  // the first that fits is used; then every subgroup has `subgroup` lanes
+  bool half_products = false;     // the caller takes products whose float32 operands are rounded to float16
+  bool dot8 = false;              // dot products of four signed or unsigned bytes into 32 bits
 };
 
 // All of it as one line of words: "spirv1.3 sg8 wg1024 ... f16 i8". Equal exactly where the targets are equal.

@@ -9,12 +9,16 @@ using namespace spirv;  // NOLINT(google-build-using-namespace): its opcodes sta
 // Of the specification: capabilities, execution modes, decorations, built-in inputs.
 enum : uint32_t {
   kShader = 1,
+  kFloat16 = 9,
   kInt64 = 11,
+  kGroupNonUniform = 61,
   kStorageBuffer16 = 4433,
   kStorageBuffer8 = 4448,
   kDenormPreserve = 4464,
   kSignedZeroInfNanPreserve = 4466,
   kRoundingModeRte = 4467,
+  kVulkanMemoryModel = 5345,
+  kCooperativeMatrix = 6022,
   kModeLocalSize = 17,
   kModeDenormPreserve = 4459,
   kModeSignedZeroInfNanPreserve = 4461,
@@ -30,6 +34,8 @@ enum : uint32_t {
   kNoContraction = 42,
   kWorkgroupId = 26,
   kLocalInvocationIndex = 29,
+  kSubgroupId = 40,
+  kNonPrivatePointer = 0x20,
 };
 enum : uint32_t {
   kRoundEven = 2,
@@ -38,7 +44,9 @@ enum : uint32_t {
   kFloor = 8,
   kCeil = 9,
   kSqrt = 31,
-  kFma = 50
+  kFma = 50,
+  kPackHalf2x16 = 58,
+  kUnpackHalf2x16 = 62,
 };  // GLSL.std.450
 
 class Emitter {
@@ -53,6 +61,8 @@ class Emitter {
     m_.op(kOpLabel, {m_.fresh()});
     for (uint32_t i = 0; i < p_.body.size(); ++i) {
       if (p_.body[i].op == Op::kVariable) variable(i);
+      if (p_.body[i].op == Op::kMatrix)
+        ids_[i] = m_.value(kOpVariable, m_.pointer(kFunction, matrix_type(i)), {kFunction});
     }
     inputs();
     for (uint32_t i = 0; i < p_.body.size(); ++i) statement(i);
@@ -81,12 +91,15 @@ class Emitter {
         return m_.type(kOpTypeInt, {64, 0});
       case Type::kF32:
         return m_.type(kOpTypeFloat, {32});
+      case Type::kQuad:
+        return m_.type(kOpTypeVector, {type(Type::kU32), 4});
       default:
         return m_.type(kOpTypeInt, {32, 0});
     }
   }
   uint32_t word(uint32_t v) { return m_.constant(type(Type::kU32), {v}); }
   uint32_t element_type(Element e) {
+    if (e == Element::kQuad) return type(Type::kQuad);
     return m_.type(kOpTypeInt, {e == Element::kWord ? 32u : e == Element::kHalfWord ? 16u : 8u, 0});
   }
   uint32_t id(uint32_t statement) const { return ids_[statement]; }
@@ -102,11 +115,18 @@ class Emitter {
     }
     return false;
   }
+  bool has_unit() const { return p_.unit.m != 0; }
   bool controls() const { return target_.keeps_nan32 || target_.keeps_denormals32 || target_.rounds_even32; }
 
   void head() {
     m_.capability(kShader);
     if (uses_wide()) m_.capability(kInt64);
+    if (has_unit()) {
+      for (const uint32_t c : {kFloat16, kGroupNonUniform, kVulkanMemoryModel, kCooperativeMatrix}) m_.capability(c);
+      m_.extension("SPV_KHR_vulkan_memory_model");
+      m_.extension("SPV_KHR_cooperative_matrix");
+      m_.memory_model(3);  // Vulkan
+    }
     if (uses(Element::kHalfWord)) m_.capability(kStorageBuffer16);
     if (uses(Element::kByte)) {
       m_.capability(kStorageBuffer8);
@@ -133,12 +153,12 @@ class Emitter {
   }
 
   void globals() {
-    uint32_t blocks[3] = {0, 0, 0};
+    uint32_t blocks[4] = {0, 0, 0, 0};
     for (const Buffer& b : p_.buffers) {
       uint32_t& shape = blocks[static_cast<size_t>(b.element)];
       if (shape == 0) {
         const uint32_t array = m_.own_type(kOpTypeRuntimeArray, {element_type(b.element)});
-        m_.decorate({array, kArrayStride, 4u >> static_cast<uint32_t>(b.element)});
+        m_.decorate({array, kArrayStride, b.element == Element::kQuad ? 16u : 4u >> static_cast<uint32_t>(b.element)});
         shape = block(array);
       }
       const uint32_t variable = m_.global(m_.pointer(kStorageBuffer, shape), kStorageBuffer);
@@ -165,6 +185,9 @@ class Emitter {
       if (s.op == Op::kGroup && group_ == 0) {
         const uint32_t vector = m_.type(kOpTypeVector, {type(Type::kU32), 3});
         group_ = m_.value(kOpLoad, vector, {input(vector, kWorkgroupId)});
+      }
+      if (s.op == Op::kSubgroup && subgroup_ == 0) {
+        subgroup_ = m_.value(kOpLoad, type(Type::kU32), {input(type(Type::kU32), kSubgroupId)});
       }
       if (s.op == Op::kLane && lane_ == 0) {
         lane_ = m_.value(kOpLoad, type(Type::kU32), {input(type(Type::kU32), kLocalInvocationIndex)});
@@ -196,20 +219,31 @@ class Emitter {
   uint32_t shared_place(const Statement& s) {
     return m_.value(kOpAccessChain, m_.pointer(kWorkgroup, type(p_.shared[s.bits].type)), {shared_[s.bits], id(s.a)});
   }
+  // Of subgroup scope; in the memory model that matrices need, what barriers order is said to be no lane's own.
+  uint32_t matrix_type(uint32_t statement) {
+    const auto role = static_cast<uint32_t>(p_.body[statement].bits);
+    const Unit& u = p_.unit;
+    return m_.type(kOpTypeCooperativeMatrixKHR, {m_.type(kOpTypeFloat, {role == 2 ? 32u : 16u}), word(3),
+                                                 word(role == 1 ? u.k : u.m), word(role == 0 ? u.k : u.n), word(role)});
+  }
+  uint32_t matrix_memory(const Statement& s) {
+    const auto array = static_cast<uint32_t>(s.bits & 0x7fffffff);
+    return m_.value(kOpAccessChain, m_.pointer(kWorkgroup, type(Type::kQuad)), {shared_[array], id(s.b)});
+  }
   uint32_t cast(Opcode op, Type to, uint32_t v) { return m_.value(op, type(to), {v}); }
 
   void load(uint32_t i) {
     const Statement& s = p_.body[i];
     const Element e = p_.buffers[s.bits].element;
     uint32_t v = m_.value(kOpLoad, element_type(e), {buffer_place(s)});
-    if (e != Element::kWord) v = cast(kOpUConvert, Type::kU32, v);
-    ids_[i] = s.type == Type::kU32 ? v : cast(kOpBitcast, s.type, v);
+    if (e == Element::kHalfWord || e == Element::kByte) v = cast(kOpUConvert, Type::kU32, v);
+    ids_[i] = s.type == Type::kU32 || s.type == Type::kQuad ? v : cast(kOpBitcast, s.type, v);
   }
   void store(const Statement& s) {
     const Element e = p_.buffers[s.bits].element;
     uint32_t v = id(s.b);
-    if (s.type != Type::kU32) v = cast(kOpBitcast, Type::kU32, v);
-    if (e != Element::kWord) v = m_.value(kOpUConvert, element_type(e), {v});
+    if (s.type != Type::kU32 && s.type != Type::kQuad) v = cast(kOpBitcast, Type::kU32, v);
+    if (e == Element::kHalfWord || e == Element::kByte) v = m_.value(kOpUConvert, element_type(e), {v});
     m_.op(kOpStore, {buffer_place(s), v});
   }
   void constant(uint32_t i) {
@@ -287,6 +321,28 @@ class Emitter {
       case Op::kLane:
         ids_[i] = lane_;
         return;
+      case Op::kSubgroup:
+        ids_[i] = subgroup_;
+        return;
+      case Op::kMatrix:
+        return;
+      case Op::kMatrixZero:
+        return m_.op(kOpStore, {id(s.a), m_.composite(matrix_type(s.a), m_.constant(type(Type::kF32), {0}))});
+      case Op::kMatrixLoad:
+        return m_.op(kOpStore, {id(s.a), m_.value(kOpCooperativeMatrixLoadKHR, matrix_type(s.a),
+                                                  {matrix_memory(s), word(static_cast<uint32_t>(s.bits >> 31) & 1),
+                                                   word(static_cast<uint32_t>(s.bits >> 32)), kNonPrivatePointer})});
+      case Op::kMatrixMultiply: {
+        const uint32_t sum = m_.value(kOpLoad, matrix_type(s.c), {id(s.c)});
+        const uint32_t left = m_.value(kOpLoad, matrix_type(s.a), {id(s.a)});
+        const uint32_t right = m_.value(kOpLoad, matrix_type(s.b), {id(s.b)});
+        return m_.op(kOpStore,
+                     {id(s.c), m_.value(kOpCooperativeMatrixMulAddKHR, matrix_type(s.c), {left, right, sum})});
+      }
+      case Op::kMatrixStore:
+        return m_.op(kOpCooperativeMatrixStoreKHR,
+                     {matrix_memory(s), m_.value(kOpLoad, matrix_type(s.a), {id(s.a)}), word(0),
+                      word(static_cast<uint32_t>(s.bits >> 32)), kNonPrivatePointer});
       case Op::kVariable:
         return;
       case Op::kGet:
@@ -299,9 +355,11 @@ class Emitter {
       case Op::kStore:
         return store(s);
       case Op::kSharedLoad:
-        ids_[i] = m_.value(kOpLoad, type(s.type), {shared_place(s)});
+        ids_[i] = has_unit() ? m_.value(kOpLoad, type(s.type), {shared_place(s), kNonPrivatePointer})
+                             : m_.value(kOpLoad, type(s.type), {shared_place(s)});
         return;
       case Op::kSharedStore:
+        if (has_unit()) return m_.op(kOpStore, {shared_place(s), id(s.b), kNonPrivatePointer});
         return m_.op(kOpStore, {shared_place(s), id(s.b)});
       case Op::kIf:
         return begin_if(s, i);
@@ -391,6 +449,21 @@ class Emitter {
         return m_.extended(kTrunc, type(s.type), {id(s.a)});
       case Op::kRoundEven:
         return m_.extended(kRoundEven, type(s.type), {id(s.a)});
+      case Op::kJoin:
+        return m_.value(kOpCompositeConstruct, type(Type::kQuad),
+                        {id(s.a), id(s.b), id(s.c), id(static_cast<uint32_t>(s.bits))});
+      case Op::kPart:
+        return m_.value(kOpCompositeExtract, type(Type::kU32), {id(s.a), static_cast<uint32_t>(s.bits)});
+      case Op::kPackHalves: {
+        const uint32_t pair = m_.type(kOpTypeVector, {type(Type::kF32), 2});
+        return m_.extended(kPackHalf2x16, type(Type::kU32),
+                           {m_.value(kOpCompositeConstruct, pair, {id(s.a), id(s.b)})});
+      }
+      case Op::kUnpackHalf: {
+        const uint32_t pair = m_.type(kOpTypeVector, {type(Type::kF32), 2});
+        return m_.value(kOpCompositeExtract, type(Type::kF32),
+                        {m_.extended(kUnpackHalf2x16, pair, {id(s.a)}), static_cast<uint32_t>(s.bits)});
+      }
       case Op::kRemainder:
         return is_signed(s.type) ? signed_remainder(s) : arithmetic(s);
       default:
@@ -426,7 +499,7 @@ class Emitter {
   Module m_;
   Words ids_;  // of the statements' values
   Words buffers_, shared_, interface_;
-  uint32_t push_ = 0, group_ = 0, lane_ = 0;
+  uint32_t push_ = 0, group_ = 0, lane_ = 0, subgroup_ = 0;
   std::vector<Region> regions_;
 };
 

@@ -90,8 +90,8 @@ Words Module::finish(uint32_t entry, const Words& interface) {
     import.insert(import.begin(), glsl_);
     put(&out, kOpExtInstImport, import);
   }
-  put(&out, kOpMemoryModel, {0, 1});  // logical addresses, GLSL450
-  Words point = {5, entry};           // GLCompute
+  put(&out, kOpMemoryModel, {0, memory_model_});  // logical addresses
+  Words point = {5, entry};                       // GLCompute
   append(&point, text("main"));
   append(&point, interface);
   put(&out, kOpEntryPoint, point);

@@ -33,6 +33,7 @@ enum Opcode : uint32_t {
   kOpConstantTrue = 41,
   kOpConstantFalse = 42,
   kOpConstant = 43,
+  kOpConstantComposite = 44,
   kOpFunction = 54,
   kOpFunctionEnd = 56,
   kOpVariable = 59,
@@ -41,6 +42,7 @@ enum Opcode : uint32_t {
   kOpAccessChain = 65,
   kOpDecorate = 71,
   kOpMemberDecorate = 72,
+  kOpCompositeConstruct = 80,
   kOpCompositeExtract = 81,
   kOpConvertFToU = 109,
   kOpConvertFToS = 110,
@@ -90,6 +92,10 @@ enum Opcode : uint32_t {
   kOpBranch = 249,
   kOpBranchConditional = 250,
   kOpReturn = 253,
+  kOpTypeCooperativeMatrixKHR = 4456,
+  kOpCooperativeMatrixLoadKHR = 4457,
+  kOpCooperativeMatrixStoreKHR = 4458,
+  kOpCooperativeMatrixMulAddKHR = 4459,
 };
 
 enum StorageClass : uint32_t { kInput = 1, kWorkgroup = 4, kFunction = 7, kPushConstant = 9, kStorageBuffer = 12 };
@@ -114,6 +120,7 @@ class Module {
   // low and, for 64-bit types, high word.
   uint32_t constant(uint32_t type, std::initializer_list<uint32_t> value);
   uint32_t boolean(bool value);
+  uint32_t composite(uint32_t type, uint32_t constant) { return keyed(kOpConstantComposite, {type, constant}, 1); }
   uint32_t global(uint32_t pointer_type, StorageClass storage);
 
   void op(Opcode opcode, std::initializer_list<uint32_t> operands) { put(&code_, opcode, operands); }
@@ -123,6 +130,7 @@ class Module {
   uint32_t extended(uint32_t number, uint32_t type, std::initializer_list<uint32_t> operands);
   Words& code() { return code_; }
 
+  void memory_model(uint32_t model) { memory_model_ = model; }
   // The whole; `entry` is the function, `interface` its input variables.
   Words finish(uint32_t entry, const Words& interface);
   static void put(Words* out, Opcode opcode, const Words& operands);
@@ -131,7 +139,7 @@ class Module {
   uint32_t keyed(Opcode opcode, Words operands, size_t result_at);
 
   uint32_t bound_ = 1;
-  uint32_t glsl_ = 0;
+  uint32_t glsl_ = 0, memory_model_ = 1;  // GLSL450
   Words capabilities_, extensions_, modes_, decorations_, types_, code_;
   std::map<Words, uint32_t> known_;
 };

@@ -40,6 +40,23 @@ std::string set_groups(int64_t m, int64_t n, int64_t batch, const ProductTiling&
   return "";
 }
 
+// Whether a matrix unit of halves may multiply them: they are halves, or the caller takes products of halves.
+bool may_be_halves(DType x, DType w, DType sum, const Target& target) {
+  const auto is = [&](DType t) { return t == DType::kF16 || (t == DType::kF32 && target.half_products); };
+  return sum == DType::kF32 && is(x) && is(w);
+}
+
+// ProductOperand::neighbours of an operand whose fastest axis has a stride of 1 and `extent` elements; every other
+// number that makes an index is in `others`.
+uint32_t neighbours_of(DType type, int64_t extent, const Extents& others) {
+  const int64_t count = type == DType::kF16 ? 8 : type == DType::kF32 ? 4 : 1;
+  if (extent % count != 0) return 1;
+  for (const int64_t v : others) {
+    if (v % count != 0) return 1;
+  }
+  return static_cast<uint32_t>(count);
+}
+
 std::vector<Value> numbers_of(Numbers& numbers, const Extents& values) {
   std::vector<Value> out;
   for (const int64_t v : values) out.push_back(numbers(v));
@@ -56,11 +73,17 @@ void finish(const char* name, const Expression& epilogue, const ProductTiling& t
 
 // x's rows or w's columns: base + line * along + k * step.
 ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v, uint32_t binding, int32_t zero,
-                              int64_t line_stride, int64_t k_stride, const std::vector<Value>& batch) {
+                              int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride,
+                              const std::vector<Value>& batch) {
   ProductOperand out;
   out.tensor = {v.dtype, binding};
   out.zero = zero;
   out.k_is_fastest = k_stride == 1;
+  Extents others = v.batch;
+  others.push_back(v.offset);
+  others.push_back(out.k_is_fastest ? line_stride : k_stride);
+  if (out.k_is_fastest || line_stride == 1)
+    out.neighbours = neighbours_of(v.dtype, out.k_is_fastest ? depth : lines, others);
   Value base = numbers(v.offset);
   for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
   const Value along = numbers(line_stride), step = numbers(k_stride);
@@ -105,11 +128,13 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
 }  // namespace
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
-  return choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1, target);
+  return choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
+                      may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target);
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
   return choose_tiles(problem.images * problem.window.places(), problem.outputs,
-                      problem.channels * problem.window.taps(), problem.groups, problem.w.output != 1, target);
+                      problem.channels * problem.window.taps(), problem.groups, problem.w.output != 1,
+                      may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
 }
 
 Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {
@@ -129,8 +154,8 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   Builder b;
   Numbers numbers(b, target);
   const std::vector<Value> batch = unravel(b.group(2), numbers_of(numbers, p.batch));
-  const ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.x.row, p.x.column, batch);
-  const ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.w.column, p.w.row, batch);
+  const ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.m, p.x.row, p.k, p.x.column, batch);
+  const ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.n, p.w.column, p.k, p.w.row, batch);
   uint32_t binding = 2;
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
   epilogue.bind_outputs(numbers, &binding);
@@ -175,6 +200,9 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   x.tensor = {p.x_dtype, 0};
   x.zero = p.x_zero;
   x.k_is_fastest = p.x.channel == 1;
+  if (x.k_is_fastest && channels_last)
+    x.neighbours =
+        neighbours_of(p.x_dtype, p.channels, {p.x.offset, p.x.image, p.x.spatial[0], p.x.spatial[1], p.x.spatial[2]});
   x.line = [&](Value row) {  // its image's base, then the window's origin
     const std::vector<Value> at = unravel(row, rows);
     const WindowReader::Place origin = window.origin({at[1], at[2], at[3]});
@@ -193,6 +221,9 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   w.tensor = {p.w_dtype, 1};
   w.zero = p.w_zero;
   w.k_is_fastest = p.w.output != 1;
+  if (w.k_is_fastest && linear && step == 1)
+    w.neighbours = neighbours_of(p.w_dtype, k, {p.w.offset, p.w.group, p.w.output});
+  if (!w.k_is_fastest && linear) w.neighbours = neighbours_of(p.w_dtype, p.outputs, {p.w.offset, p.w.group, step});
   const Value offset = numbers(p.w.offset), of_group = numbers(p.w.group), along = numbers(p.w.output),
               k_step = numbers(step);
   const Value channel_step = linear ? Value() : numbers(p.w.channel);

@@ -3,6 +3,7 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_PRODUCT_H_
 
+#include "delegates/gpu/ir/program.h"
 #include "delegates/gpu/templates/dispatch.h"
 #include "delegates/gpu/templates/expression.h"
 #include "delegates/gpu/templates/window.h"
@@ -49,6 +50,10 @@ struct ProductTiling {
   // Few rows: this many lanes, a power of two, share the depth of each of tile_n columns, and each has all of tile_m
   // rows; tile_k, lane_m and lane_n do not count. 0: tiles.
   uint32_t depth_lanes = 0;
+  // Matrices: each subgroup multiplies sub_m x sub_n of the tile by `unit`; lane_m and lane_n do not count. unit.m 0:
+  // no matrix unit.
+  uint32_t sub_m = 0, sub_n = 0;
+  Unit unit{};
 };
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target);

@@ -142,19 +142,59 @@ class Body {
 }  // namespace
 
 uint32_t product_lanes(const ProductTiling& t) {
+  if (t.unit.m != 0) return (t.tile_m / t.sub_m) * (t.tile_n / t.sub_n) * t.unit.lanes;
   return t.depth_lanes > 0 ? t.tile_n * t.depth_lanes : (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n);
 }
 
+namespace {
+
+bool refuses_matrices(const ProductTiling& t) {
+  const auto divides = [](uint32_t part, uint32_t whole) { return part != 0 && whole != 0 && whole % part == 0; };
+  return t.depth_lanes != 0 || t.unit.lanes == 0 || !divides(8, t.unit.m) || !divides(8, t.unit.n) ||
+         !divides(8, t.unit.k) || !divides(t.unit.m, t.sub_m) || !divides(t.unit.n, t.sub_n) ||
+         !divides(t.sub_m, t.tile_m) || !divides(t.sub_n, t.tile_n) || !divides(t.unit.k, t.tile_k);
+}
+
+// A subgroup has up to 64 x 64 sums, a workgroup four subgroups where the product has tiles enough.
+ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t batch, const Target& target) {
+  constexpr int64_t kFill = 128;  // workgroups that a device takes at once
+  ProductTiling t;
+  const MatrixUnit& unit = target.units[0];
+  t.unit = {unit.m, unit.n, unit.k, target.subgroup};
+  const auto tiles = [&](int64_t rows, int64_t columns) {
+    return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
+  };
+  const uint32_t big = tiles(128, 128) >= kFill ? 128 : 64;
+  t.tile_m = t.tile_n = big;
+  t.tile_k = 32;
+  const auto halve = [&](uint32_t* tile, int64_t extent, uint32_t least) {
+    while (*tile / 2 >= least && extent <= *tile / 2) *tile /= 2;
+  };
+  halve(&t.tile_m, m, unit.m);
+  halve(&t.tile_n, n, unit.n);
+  t.sub_m = std::max(t.tile_m / 2, unit.m);
+  t.sub_n = std::max(t.tile_n / 2, unit.n);
+  const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
+  while (t.tile_m > t.sub_m && (product_lanes(t) > lanes || matrix_bytes(t) > target.shared_bytes)) t.tile_m /= 2;
+  return t;
+}
+
+}  // namespace
+
 std::string refuse_tiling(const ProductTiling& t, const Target& target) {
-  const bool few = t.depth_lanes > 0;
+  const bool few = t.depth_lanes > 0, matrices = t.unit.m != 0;
   if (t.tile_m == 0 || t.tile_n == 0 || (few && (t.depth_lanes & (t.depth_lanes - 1)) != 0)) {
     return "a product's depth among lanes that are no power of two";
   }
-  if (!few && (t.lane_m == 0 || t.lane_n == 0 || t.tile_k == 0 || t.tile_m % t.lane_m != 0 ||
-               t.tile_n % t.lane_n != 0 || t.tile_k % std::min(kUnrolled, t.tile_k) != 0)) {
+  if (matrices && refuses_matrices(t)) return "a product's tile that the matrix unit does not divide";
+  if (!few && !matrices &&
+      (t.lane_m == 0 || t.lane_n == 0 || t.tile_k == 0 || t.tile_m % t.lane_m != 0 || t.tile_n % t.lane_n != 0 ||
+       t.tile_k % std::min(kUnrolled, t.tile_k) != 0)) {
     return "a product's tile that lanes do not divide";
   }
-  const uint32_t shared = few ? t.tile_m * product_lanes(t) * 4 : (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
+  const uint32_t shared = matrices ? matrix_bytes(t)
+                          : few    ? t.tile_m * product_lanes(t) * 4
+                                   : (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
   if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x)) {
     return "a product's tile of more lanes than this GPU has";
   }
@@ -165,11 +205,13 @@ std::string refuse_tiling(const ProductTiling& t, const Target& target) {
 void write_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                    const std::function<std::vector<Value>(Value, Value)>& place) {
+  if (tiling.unit.m != 0) return write_matrix_product(builder, target, numbers, shape, tiling, x, w, epilogue, place);
   if (tiling.depth_lanes > 0) return write_few_rows(builder, target, numbers, shape, tiling, x, w, epilogue, place);
   Body(builder, target, numbers, shape, tiling).run(x, w, epilogue, place);
 }
 
-ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, const Target& target) {
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,
+                           const Target& target) {
   const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
   if (m <= kFewRows) {
     ProductTiling few;
@@ -178,6 +220,10 @@ ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool 
     while (few.depth_lanes > 1 && few.depth_lanes > k) few.depth_lanes /= 2;
     few.tile_n = std::min(128u, lanes) / few.depth_lanes;
     return few;
+  }
+  if (halves && !target.units.empty() && k >= target.units[0].k && n >= target.units[0].n) {
+    const ProductTiling t = matrix_tiles(m, n, batch, target);
+    if (refuse_tiling(t, target).empty()) return t;
   }
   ProductTiling t = {64, 64, 16, 4, 4};
   const auto tiles = [&] { return batch * ((m + t.tile_m - 1) / t.tile_m) * ((n + t.tile_n - 1) / t.tile_n); };

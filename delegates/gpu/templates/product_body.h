@@ -24,6 +24,9 @@ struct ProductOperand {
   Tensor tensor;
   int32_t zero = 0;
   bool k_is_fastest = false;  // neighbouring lanes take neighbours along k
+  // So many elements, from each multiple of it on, lie side by side from a multiple of it on, along k where that is
+  // fastest, else along lines; and all of them are elements, or none. As many as 16 bytes have, or 1.
+  uint32_t neighbours = 1;
   std::function<Line(Value)> line;
   std::function<Element(const Line&, Value)> read;
 };
@@ -47,9 +50,16 @@ void write_few_rows(Builder& builder, const Target& target, Numbers& numbers, co
                     const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                     const std::function<std::vector<Value>(Value, Value)>& place);
 
+// The same by a matrix unit (ProductTiling::unit).
+void write_matrix_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                          const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w,
+                          Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place);
+uint32_t matrix_bytes(const ProductTiling& tiling);  // of shared memory, at least
+
 uint32_t product_lanes(const ProductTiling& tiling);
-// along_k: w's neighbours in memory lie along k.
-ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, const Target& target);
+// along_k: w's neighbours in memory lie along k. halves: a matrix unit may multiply the operands.
+ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,
+                           const Target& target);
 
 }  // namespace vireo::gpu
 

@@ -131,6 +131,14 @@ TEST(Product, CodesAreExact) {
   }
 }
 
+std::vector<float> normal(size_t count, uint32_t seed) { return random_floats(count, seed); }
+// Numbers that float16 has.
+std::vector<float> halves(size_t count, uint32_t seed) {
+  std::vector<float> out = random_floats(count, seed);
+  for (float& v : out) v = floorf(v * 512) / 512;
+  return out;
+}
+
 struct Layout {
   bool channels_last, weights_last;
 };
@@ -164,8 +172,10 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
   View out;
   out.strides = {y.channel * outputs, y.image, y.spatial[0], y.spatial[1], y.spatial[2], y.channel};
   p.epilogue = epilogue(DType::kF32, out, false);
-  const std::vector<float> x = random_floats(static_cast<size_t>(2 * c * in), 1),
-                           w = random_floats(static_cast<size_t>(o * channels * taps), 2);
+  const auto draw = [&](int64_t count, uint32_t seed) {
+    return (target.half_products ? halves : normal)(static_cast<size_t>(count), seed);
+  };
+  const std::vector<float> x = draw(2 * c * in, 1), w = draw(o * channels * taps, 2);
   trials.add("convolution", make_convolution(p, choose_convolution(p, target), target), target,
              {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(2 * o * places * 4), 1)},
              [=](const std::vector<Bytes>& result) {
@@ -240,6 +250,32 @@ TEST(Product, ConvolutionsOfEveryLayout) {
   add_convolution(trials, plain, 1, 3, 40, {true, true}, rich_target());
 }
 
+TEST(Product, ConvolutionsByMatrixUnits) {
+  Trials trials;
+  const Target target = unit_target();
+  Window plain;  // 3 x 3, padded
+  plain.in = plain.out = {1, 9, 7};
+  plain.kernel = {1, 3, 3};
+  plain.pad = {0, 1, 1};
+  Window strided = plain;
+  strided.stride = {1, 2, 2};
+  strided.out = {1, 5, 4};
+  Window point;
+  point.in = point.out = {1, 6, 5};
+  add_convolution(trials, plain, 1, 16, 24, {true, true}, target);
+  add_convolution(trials, plain, 2, 8, 16, {true, true}, target);
+  add_convolution(trials, strided, 1, 12, 40, {true, true}, target);
+  add_convolution(trials, strided, 1, 5, 18, {true, false}, target);
+  add_convolution(trials, plain, 1, 6, 20, {false, false}, target);
+  add_convolution(trials, point, 1, 64, 70, {true, true}, target);
+  add_convolution(trials, point, 1, 32, 16, {false, true}, target);
+  Window twice = strided;
+  twice.transposed = true;
+  twice.in = {1, 5, 4};
+  twice.out = {1, 9, 7};
+  add_convolution(trials, twice, 1, 8, 16, {true, false}, target);
+}
+
 TEST(Product, TransposedConvolutions) {
   Trials trials;
   Window twice;  // 3 x 3, the input's places two and three apart
@@ -260,11 +296,115 @@ TEST(Product, TransposedConvolutions) {
   }
 }
 
+// Matrix units: what lies in memory as halves or floats, in every order, with sizes at and beside the unit's.
+struct Stored {
+  DType x, w;
+};
+
+ProductTiling unit_tiling(const Target& target, uint32_t tile_m, uint32_t tile_n, uint32_t tile_k, uint32_t sub_m,
+                          uint32_t sub_n) {
+  const MatrixUnit& u = target.units[0];
+  ProductTiling t;
+  t.tile_m = tile_m;
+  t.tile_n = tile_n;
+  t.tile_k = tile_k;
+  t.sub_m = sub_m;
+  t.sub_n = sub_n;
+  t.unit = {u.m, u.n, u.k, target.subgroup};
+  return t;
+}
+
+// Numbers that float16 has, as `type`.
+Bytes numbers_as(DType type, const std::vector<float>& v) {
+  if (type == DType::kF32) return bytes_of(v);
+  std::vector<uint16_t> out;
+  for (const float f : v) out.push_back(half_of(f));
+  return bytes_of(out);
+}
+
+void add_by_unit(Trials& trials, ProductProblem p, const Stored& stored, const ProductTiling& tiling,
+                 const Target& target) {
+  p.x.dtype = stored.x;
+  p.w.dtype = stored.w;
+  const std::vector<float> x = halves(static_cast<size_t>(6 * p.m * p.k), 1),
+                           w = halves(static_cast<size_t>(3 * p.k * p.n), 2),
+                           bias = random_floats(static_cast<size_t>(p.n), 3);
+  const Dispatch dispatch = make_product(p, tiling, target);
+  ASSERT_EQ(dispatch.program.unit.m, tiling.unit.m);
+  trials.add(
+      "matrices " + std::to_string(p.m) + " " + std::to_string(p.n) + " " + std::to_string(p.k), dispatch, target,
+      {numbers_as(stored.x, x), numbers_as(stored.w, w), bytes_of(bias),
+       Bytes(static_cast<size_t>(6 * p.m * p.n * 4), 1)},
+      [=](const std::vector<Bytes>& out) {
+        const std::vector<float> y = as<float>(out.back());
+        for (int64_t at = 0; at < 6 * p.m * p.n; ++at) {
+          const int64_t o = at / (p.m * p.n), row = at / p.n % p.m, column = at % p.n;
+          double sum = 0, size = 0;
+          for (int64_t k = 0; k < p.k; ++k) {
+            const double one =
+                static_cast<double>(x[static_cast<size_t>(o * p.m * p.k + row * p.x.row + k * p.x.column)]) *
+                static_cast<double>(w[static_cast<size_t>(o % 3 * p.k * p.n + k * p.w.row + column * p.w.column)]);
+            sum += one;
+            size += fabs(one);
+          }
+          sum = fmax(0, sum + static_cast<double>(bias[static_cast<size_t>(column)]));
+          // Units may cut where they add.
+          ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(at)]), sum, 5e-7 * (size + 4)) << at;
+        }
+      });
+}
+
+TEST(Product, MatrixUnits) {
+  Trials trials;
+  const Target target = unit_target();
+  const MatrixUnit& u = target.units[0];
+  const ProductTiling tilings[] = {
+      unit_tiling(target, 2 * u.m, 2 * u.n, 32, u.m, u.n),
+      unit_tiling(target, 4 * u.m, 2 * u.n, u.k, 2 * u.m, 2 * u.n),
+      unit_tiling(target, u.m, 4 * u.n, 2 * u.k, u.m, 2 * u.n),
+  };
+  const Stored types[] = {
+      {DType::kF16, DType::kF16}, {DType::kF32, DType::kF32}, {DType::kF32, DType::kF16}, {DType::kF16, DType::kF32}};
+  size_t turn = 0;
+  for (const Case& c :
+       {Case{32, 32, 32}, Case{40, 24, 48}, Case{33, 50, 19}, Case{16, 64, 104}, Case{70, 8, 64}, Case{5, 36, 20}}) {
+    for (size_t order = 0; order < 4; ++order, ++turn) {
+      const ProductProblem p = matrices(c, (order & 1) != 0, (order & 2) != 0, true);
+      add_by_unit(trials, p, types[(turn + turn / 4) % 4], tilings[turn % 3], target);
+    }
+  }
+  ProductProblem chosen = matrices({150, 130, 64}, false, true, true);
+  chosen.x.dtype = chosen.w.dtype = DType::kF16;
+  add_by_unit(trials, chosen, types[0], choose_product(chosen, target), target);
+}
+
+// Floats stay floats where nobody asked for halves, and integers are no halves.
+TEST(Product, MatrixUnitsAreAskedFor) {
+  Target target = unit_target();
+  ProductProblem p = matrices({64, 64, 64}, false, false, false);
+  EXPECT_NE(choose_product(p, target).unit.m, 0u);
+  target.half_products = false;
+  EXPECT_EQ(choose_product(p, target).unit.m, 0u);
+  p.w.dtype = DType::kF16;
+  EXPECT_EQ(choose_product(p, target).unit.m, 0u);
+  p.x.dtype = DType::kF16;
+  EXPECT_NE(choose_product(p, target).unit.m, 0u);
+  p.w.dtype = DType::kBF16;
+  EXPECT_EQ(choose_product(p, target).unit.m, 0u);
+  p.m = 2;
+  p.w.dtype = DType::kF16;
+  EXPECT_EQ(choose_product(p, target).unit.m, 0u);
+}
+
 TEST(Product, WhatDoesNotFitIsRefused) {
   const ProductProblem p = matrices({64, 64, 64}, false, false, false);
   EXPECT_NE(make_product(p, {128, 128, 16, 4, 4}, plain_target()).refusal, "");  // 1024 lanes
   EXPECT_NE(make_product(p, {64, 64, 64, 8, 8}, plain_target()).refusal, "");    // 33 KB of shared memory
   EXPECT_NE(make_product(p, {2, 4, 0, 0, 0, 12}, plain_target()).refusal, "");   // no power of two
+  const Target unit = unit_target();
+  EXPECT_NE(make_product(p, unit_tiling(unit, 64, 64, 20, 32, 32), unit).refusal, "");
+  EXPECT_NE(make_product(p, unit_tiling(unit, 64, 64, 32, 48, 32), unit).refusal, "");
+  EXPECT_NE(make_product(p, unit_tiling(unit, 512, 512, 64, 128, 128), unit).refusal, "");  // shared memory
   ProductProblem mixed = p;
   mixed.x.dtype = DType::kI8;
   EXPECT_NE(make_product(mixed, choose_product(mixed, plain_target()), plain_target()).refusal, "");

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "delegates/gpu/spirv/emit.h"
+#include "sdk/base/half.h"
 
 namespace vireo::gpu {
 
@@ -21,6 +22,22 @@ Target rich_target() {
   t.keeps_nan32 = t.keeps_denormals32 = t.rounds_even32 = true;
   return t;
 }
+
+Target unit_target() {
+  Target t = rich_target();
+  const TrialCard* card = trial_card();
+  if (card != nullptr && !card->target.units.empty()) {
+    t.subgroup = card->target.subgroup;
+    t.units = card->target.units;
+    t.shared_bytes = card->target.shared_bytes;
+  } else {
+    t.units = {{16, 16, 16}};
+  }
+  t.half_products = true;
+  return t;
+}
+
+uint16_t half_of(float v) { return f32_to_f16(v); }
 
 Extents dense_strides(const Extents& shape) {
   Extents out(shape.size(), 1);
@@ -69,6 +86,7 @@ Trials::~Trials() {
 // What the card lacks, it is not asked for.
 void Trials::run_on(const TrialCard& card, const Trial& t) {
   const Target& has = card.target;
+  if (t.dispatch.program.unit.m != 0 && has.units.empty()) return;
   if ((t.target.storage16 && !has.storage16) || (t.target.storage8 && !has.storage8) ||
       (t.target.int64 && !has.int64)) {
     return;
@@ -84,7 +102,7 @@ void Trials::run_on_host() {
   static bool validates = true;
   for (const Trial& t : trials_) {
     lanes.add(t.dispatch.program);
-    if (!validates) continue;
+    if (!validates || (t.dispatch.program.unit.m != 0 && !validates_matrices())) continue;
     EXPECT_EQ(validate_spirv(t.words, &validates), "") << t.name;
     if (!validates) puts("spirv-val is not here: modules are not validated (apt-get install spirv-tools)");
   }

@@ -18,6 +18,7 @@ namespace vireo::gpu {
 
 Target plain_target();  // the least that Vulkan promises
 Target rich_target();   // what a desktop has
+Target unit_target();   // the same with a matrix unit, the card's own where tests run on one that has one
 
 Extents dense_strides(const Extents& shape);
 View dense(const Extents& shape);
@@ -35,6 +36,7 @@ std::vector<T> as(const Bytes& b) {
   return out;
 }
 
+uint16_t half_of(float v);  // to nearest even
 std::vector<float> random_floats(size_t count, uint32_t seed, float lo = -2, float hi = 2);
 Bytes random_bytes(size_t count, uint32_t seed);
 
