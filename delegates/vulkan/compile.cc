@@ -10,7 +10,8 @@
 namespace vireo::vulkan {
 namespace {
 
-constexpr uint32_t kAsItIs = 1;  // the layout of a constant that kernels read as the model has it
+// Layouts of constants (gpu::Weight): as the model has it; with channels and taps exchanged; the same in float16.
+constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3;
 
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   return guarded([&] {
@@ -44,15 +45,19 @@ vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, cons
     }
     vireo_graph_value value = VIREO_GRAPH_VALUE_INIT;
     if (w.value < 0 || host.value(owner, static_cast<uint32_t>(w.value), &value) != VIREO_OK ||
-        value.constant == nullptr || value.constant_size < w.bytes)
+        value.constant == nullptr || value.constant_size < w.source_bytes())
       return VIREO_INVALID_MODEL;
     vireo_packed packed = VIREO_PACKED_INIT;
-    packed.layout = kAsItIs;
+    packed.layout = w.element == 0 ? kAsItIs : w.halves ? kHalves : kTurned;
     packed.constant = value.constant;
     packed.sizes[0] = static_cast<int64_t>(w.bytes);
+    packed.sizes[1] = w.channels;
+    packed.sizes[2] = w.taps;
+    packed.sizes[3] = w.element;
     packed.bytes = w.bytes;
     packed.flags = VIREO_PACKED_ON_DEVICE;
     out->list.push_back(packed);
+    out->kept.push_back(w);
   }
   return VIREO_OK;
 }
@@ -114,7 +119,7 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
     const uint32_t size = out->struct_size;
     *out = weights->list[index];
     out->struct_size = size;
-    if (to != nullptr) std::memcpy(to, out->constant, out->bytes);
+    if (to != nullptr) gpu::keep_weight(weights->kept[index], out->constant, to);
     return vireo_status{VIREO_OK};
   });
 }

@@ -47,6 +47,7 @@ class Gpu {
     const vireo_graph* graph = nullptr;
     std::vector<uint32_t> nodes;
     std::vector<vireo_packed> list;
+    std::vector<gpu::Weight> kept;  // what each of them is
   };
   // Null: they are not known any more.
   std::shared_ptr<const Weights> weights(const vireo_graph* graph, const vireo_part& part);

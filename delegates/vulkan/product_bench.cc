@@ -116,11 +116,14 @@ void bench(Runner* runner, const Size& s, const char* tile) {
   }
   std::printf("%lld x %lld x %lld %s %s, ", static_cast<long long>(s.m), static_cast<long long>(s.n),
               static_cast<long long>(s.k), dtype_name(s.x), dtype_name(s.w));
-  std::printf(t.unit.m != 0 ? "matrices %u %u %u by %u %u: " : t.depth_lanes != 0 ? "rows %u columns %u: " : "tile %u %u %u: ",
+  std::printf(t.unit.m != 0        ? "matrices %u %u %u by %u %u: "
+              : t.depth_lanes != 0 ? "rows %u columns %u: "
+                                   : "tile %u %u %u: ",
               t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.sub_m, t.sub_n);
   const gpu::Dispatch d = gpu::make_product(p, t, target);
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
-  const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1), w = numbers(static_cast<size_t>(s.n * s.k), 2);
+  const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),
+                           w = numbers(static_cast<size_t>(s.n * s.k), 2);
   const std::vector<Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
   const auto bytes = static_cast<uint64_t>(s.m * s.n * dtype_bits(s.x) / 8);
   gpu::Schedule schedule;
@@ -146,8 +149,7 @@ void bench(Runner* runner, const Size& s, const char* tile) {
   const double each = (many - one) / (kLaunches - 1);
   const double read = static_cast<double>(inputs[0].size() + inputs[1].size() + bytes);
   std::printf("%.1f us, %.2f TFLOP/s, %.0f GB/s, error %.1e\n", each * 1e6,
-              2e-12 * static_cast<double>(s.m * s.n * s.k) / each, read * 1e-9 / each,
-              error_of(s, x, w, outputs[0]));
+              2e-12 * static_cast<double>(s.m * s.n * s.k) / each, read * 1e-9 / each, error_of(s, x, w, outputs[0]));
   std::fflush(stdout);
 }
 
@@ -155,9 +157,9 @@ int run(int count, char** arguments) {
   Runner runner;
   if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
   std::printf("%s, %s\n", runner.card().detail.c_str(), gpu::text_of(runner.target()).c_str());
-  const char* const usual[] = {"512,512,512,hh",   "512,512,512,ff",   "512,512,512,ff:0", "128,384,1536,hh",
-                               "128,1536,384,ff",  "197,192,768,ff",   "3136,64,576,ff",   "49,2048,512,ff",
-                               "1,4096,4096,fh",   "4,4096,4096,fh"};
+  const char* const usual[] = {"512,512,512,hh",  "512,512,512,ff", "512,512,512,ff:0", "128,384,1536,hh",
+                               "128,1536,384,ff", "197,192,768,ff", "3136,64,576,ff",   "49,2048,512,ff",
+                               "1,4096,4096,fh",  "4,4096,4096,fh"};
   for (int i = count > 1 ? 1 : 0; i < (count > 1 ? count : static_cast<int>(std::size(usual))); ++i) {
     const char* const text = count > 1 ? arguments[i] : usual[i];
     Size s;

@@ -40,7 +40,7 @@ std::string Runner::run_some(const gpu::Schedule& schedule, const std::vector<co
     Part part(device_);
     Part::Found found;
     status = part.load(schedule, own, nullptr, &why);
-    for (size_t i = 0; i < own.weights.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);
+    for (size_t i = 0; i < constants.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);
     for (size_t i = 0; i < values->size(); ++i) write(places[i], (*values)[i].data(), (*values)[i].size());
     if (status == VIREO_OK) status = part.bind(places.data());
     for (int r = 0; r < runs && status == VIREO_OK; ++r) {

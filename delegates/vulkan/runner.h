@@ -42,7 +42,7 @@ class Runner {
   // afterwards.
   std::string run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups, const std::vector<uint32_t>& push,
                   std::vector<Bytes>* bindings);
-  // The least time from submit to the end of the wait, of `runs` runs of a schedule without constants.
+  // The least time from submit to the end of the wait, of `runs` runs. Constants hold anything.
   std::string time(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds);
 
  private:

@@ -89,7 +89,7 @@ void list_weights(const Lowering& l, const Network& network, Places* places, Sch
       const Datum& datum = network.values[v];
       numbers[v] = static_cast<uint32_t>(out->weights.size());
       if (datum.constant != nullptr && !datum.brought && datum.bytes() != 0)
-        out->weights.push_back({datum.bytes(), datum.body, datum.number});
+        out->weights.push_back({datum.bytes(), datum.body, datum.number, 0, 0, 0, false});
     }
     for (size_t m = 0; m < l.memories.size(); ++m) {
       if (l.memories[m].where == Where::kWeights)
@@ -106,7 +106,11 @@ void list_weights(const Lowering& l, const Network& network, Places* places, Sch
     if (memory.where != Where::kWeights) continue;
     const Datum& v = network.values[static_cast<size_t>(memory.value)];
     places->indices[static_cast<size_t>(m)] = static_cast<uint32_t>(out->weights.size());
-    out->weights.push_back({memory.bytes, v.body, v.number});
+    Weight w = memory.form;
+    w.bytes = memory.bytes;
+    w.node = v.body;
+    w.value = v.number;
+    out->weights.push_back(w);
   }
 }
 

@@ -306,10 +306,60 @@ TEST(GpuLower, DeepProductsOfFewTilesAreSplit) {
   const int32_t y = net.unary(Op::kRelu, net.binary(Op::kAdd, net.node(Op::kConv, attrs, {x, w}, {1, 64, 7, 7}), z));
   const Schedule s = net.schedule({y});
   ASSERT_EQ(s.steps.size(), 2u);
-  EXPECT_EQ(s.steps[0].groups[2], 64u) << "shares";
+  EXPECT_EQ(s.steps[0].groups[2], 32u) << "shares";
   EXPECT_TRUE(s.steps[1].barrier);
   EXPECT_EQ(s.steps[1].bindings.size(), 3u) << "one buffer has the sums of all shares";
-  EXPECT_EQ(s.inner_bytes, place_up(64 * 64 * 49 * 4));
+  EXPECT_EQ(s.inner_bytes, place_up(32 * 64 * 49 * 4));
+}
+
+Target with_unit() {
+  Target t = device();
+  t.subgroup = 32;
+  t.workgroup = t.workgroup_x = 1024;
+  t.shared_bytes = 49152;
+  t.float16 = true;
+  t.units = {{16, 16, 16}};
+  t.half_products = true;
+  return t;
+}
+
+// A matrix unit fills a device with smaller tiles, and only great depths are worth a launch that adds up.
+TEST(GpuLower, AUnitSplitsOnlyGreatDepths) {
+  for (const auto& [depth, steps] : {std::pair{512, 1u}, std::pair{2048, 2u}}) {
+    Net net;
+    const int32_t x = net.input({128, depth}), w = net.input({depth, 128});
+    Schedule s;
+    EXPECT_EQ(net.lower({net.node(Op::kMatMul, none(), {x, w}, {128, 128})}, &s, with_unit()).why, "");
+    EXPECT_EQ(s.steps.size(), steps) << depth;
+    EXPECT_EQ(s.steps[0].groups[2], steps == 2 ? 8u : 1u);
+  }
+}
+
+// Channels are neighbours in weights where they are in images, and halves where products are of halves.
+TEST(GpuLower, WeightsAreKeptAsKernelsReadThem) {
+  Net net;
+  const int32_t x = net.input({1, 6, 6, 4});
+  const int32_t w = net.constant<float>({8, 4, 3, 3}, std::vector<float>(8 * 36, 0.5f));
+  const auto attrs = attributes([](auto& b) {
+    const auto pads = b.CreateVector(std::vector<int32_t>{1, 1, 1, 1});
+    attrs::ConvBuilder conv(b);
+    conv.add_pads(pads);
+    conv.add_layout(1);
+    return conv.Finish();
+  });
+  const int32_t y = net.node(Op::kConv, attrs, {x, w}, {1, 6, 6, 8});
+  const Schedule plain = net.schedule({y});
+  ASSERT_EQ(plain.weights.size(), 1u);
+  EXPECT_EQ(plain.weights[0], (Weight{8 * 36 * 4, -1, w, 4, 9, 4, false}));
+  Schedule halves;
+  EXPECT_EQ(net.lower({y}, &halves, with_unit()).why, "");
+  ASSERT_EQ(halves.weights.size(), 1u);
+  EXPECT_EQ(halves.weights[0], (Weight{8 * 36 * 2, -1, w, 4, 9, 4, true}));
+  Net matrices;
+  const int32_t a = matrices.input({20, 16});
+  const int32_t c = matrices.constant<float>({16, 24}, std::vector<float>(16 * 24, 1));
+  EXPECT_EQ(matrices.lower({matrices.node(Op::kMatMul, none(), {a, c}, {20, 24})}, &halves, with_unit()).why, "");
+  EXPECT_EQ(halves.weights[0], (Weight{16 * 24 * 2, -1, c, 0, 0, 4, true}));
 }
 
 std::vector<uint8_t> reduce() {

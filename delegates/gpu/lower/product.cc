@@ -59,8 +59,10 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   const DType dtype = l.out(0).dtype;
   if (p->sum == kReal && dtype != kReal) end.y = end.builder.function(Function::kCast, dtype, end.y);
   end.builder.output(end.y, std::move(view));
+  bool turned = false;
+  const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), 1, 1, &p->w.dtype, &turned);
   Work& work = l.push(std::move(*p));
-  work.operands = {l.laid(l.node().inputs[0]).memory, l.laid(l.node().inputs[1]).memory};
+  work.operands = {l.laid(l.node().inputs[0]).memory, w.memory};
   work.reads = std::move(end.reads);
   work.writes = {to.memory};
   return "";

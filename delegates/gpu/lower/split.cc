@@ -11,14 +11,25 @@ constexpr int64_t kFewRows = 4;       // up to here a template of its own shares
 constexpr int64_t kEnough = 192;      // tiles that keep a device busy
 constexpr int64_t kMostGroups = 512;  // with the shares
 constexpr int64_t kLeastDepth = 64;   // of a share: below, adding up costs more than it saves
+constexpr int64_t kTileDepth = 16;    // that a share is a multiple of
+// With a matrix unit: tiles where they are few, the least depth that is shared, and the least of a share.
+constexpr int64_t kUnitTile = 32, kUnitDeep = 1024, kUnitShare = 256;
 constexpr size_t kMostBatchAxes = 4;
 
-// How many share the depth; `whole`: the count that they must divide.
-int64_t shares_of(int64_t m, int64_t n, int64_t batch, int64_t depth, int64_t whole) {
+// How many share the depth, which they divide. `unit`: a matrix unit multiplies.
+int64_t shares_of(int64_t m, int64_t n, int64_t batch, int64_t depth, bool unit) {
   if (m <= kFewRows) return 1;
+  if (unit) {
+    const int64_t tiles = batch * ((m + kUnitTile - 1) / kUnitTile) * ((n + kUnitTile - 1) / kUnitTile);
+    int64_t shares = 1;
+    while (depth >= kUnitDeep && tiles * shares * 2 <= kMostGroups && depth % (shares * 2 * kLeastDepth) == 0 &&
+           depth / (shares * 2) >= kUnitShare)
+      shares *= 2;
+    return shares;
+  }
   const int64_t tiles = batch * ((m + kTile - 1) / kTile) * ((n + kTile - 1) / kTile);
   int64_t shares = 1;
-  while (tiles * shares < kEnough && tiles * shares * 2 <= kMostGroups && whole % (shares * 2) == 0 &&
+  while (tiles * shares < kEnough && tiles * shares * 2 <= kMostGroups && depth % (shares * 2 * kTileDepth) == 0 &&
          depth / (shares * 2) >= kLeastDepth)
     shares *= 2;
   return shares;
@@ -79,26 +90,26 @@ ChainProblem add_up(const Extents& shape, int64_t shares, DType sum, const Expre
 }
 
 // A problem in shares, and what adds them up; false: it stays as it is.
-bool split(ConvolutionProblem* p, int64_t* sums, ChainProblem* end) {
+bool split(ConvolutionProblem* p, const Target& target, int64_t* sums, ChainProblem* end) {
   const int64_t m = p->images * p->window.places(), depth = p->channels * p->window.taps();
-  const int64_t shares = p->groups == 1 ? shares_of(m, p->outputs, 1, depth, p->channels) : 1;
+  const bool unit = choose_convolution(*p, target).unit.m != 0;
+  const int64_t shares = p->groups == 1 ? shares_of(m, p->outputs, 1, depth, unit) : 1;
   if (shares == 1 || !is_plain(p->epilogue)) return false;
   const Extents shape = {1, p->images, p->window.out[0], p->window.out[1], p->window.out[2], p->outputs};
   *end = add_up(shape, shares, p->sum, p->epilogue);
   *sums = shares * m * p->outputs;
-  p->groups = shares;  // as groups of channels that make the same outputs
-  p->channels /= shares;
-  p->w.group = p->channels * p->w.channel;
+  p->shares = shares;
   Extents all = shape;
   all[0] = shares;
   write_sums(all, p->sum, &p->epilogue);
   return true;
 }
 
-bool split(ProductProblem* p, int64_t* sums, ChainProblem* end) {
+bool split(ProductProblem* p, const Target& target, int64_t* sums, ChainProblem* end) {
   int64_t batch = 1;
   for (const int64_t d : p->batch) batch *= d;
-  const int64_t shares = p->batch.size() < kMostBatchAxes ? shares_of(p->m, p->n, batch, p->k, p->k) : 1;
+  const bool unit = choose_product(*p, target).unit.m != 0;
+  const int64_t shares = p->batch.size() < kMostBatchAxes ? shares_of(p->m, p->n, batch, p->k, unit) : 1;
   if (shares == 1 || !is_plain(p->epilogue)) return false;
   Extents shape = p->batch;
   shape.push_back(p->m);
@@ -122,8 +133,9 @@ void split_depth(Lowering* l) {
     int64_t sums = 0;
     ChainProblem end;
     bool splits = false;
-    if (auto* const product = std::get_if<ProductProblem>(&w.problem)) splits = split(product, &sums, &end);
-    if (auto* const conv = std::get_if<ConvolutionProblem>(&w.problem)) splits = split(conv, &sums, &end);
+    if (auto* const product = std::get_if<ProductProblem>(&w.problem))
+      splits = split(product, l->target(), &sums, &end);
+    if (auto* const conv = std::get_if<ConvolutionProblem>(&w.problem)) splits = split(conv, l->target(), &sums, &end);
     if (!splits) {
       works.push_back(std::move(w));
       continue;

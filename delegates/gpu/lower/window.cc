@@ -98,6 +98,7 @@ std::string convolve(Lowering& l, Convolution c) {
     taps[static_cast<size_t>(kMaxSpatial - spatial + i)] = weights.strides[static_cast<size_t>(i) + 2];
   const int64_t outputs = w.dims[0] / c.groups;
   Problem problem;
+  Laid kept = weights;
   std::vector<int> reads;
   if (w.dims[1] == 1 && c.groups > 1) {
     DepthwiseProblem p;
@@ -121,18 +122,23 @@ std::string convolve(Lowering& l, Convolution c) {
     p.outputs = outputs;
     p.window = window_of(g);
     p.x = image_of(from, c.sliding);
+    // Where channels are neighbours in the image, they are to be in the weights.
+    bool turned = false;
+    kept =
+        l.weights(l.node().inputs[1], weights, p.channels, p.x.channel == 1 ? p.window.taps() : 1, &p.w_dtype, &turned);
     p.w.offset = weights.offset;
     p.w.group = outputs * weights.strides[0];
     p.w.output = weights.strides[0];
-    p.w.channel = weights.strides[1];
+    p.w.channel = turned ? 1 : weights.strides[1];
     p.w.spatial = taps;
+    for (int64_t& step : p.w.spatial) step *= turned ? p.channels : 1;
     View view = places_of(image_y);
     view.strides.insert(view.strides.begin(), image_y.channel * outputs);
     reads = c.end(&p.epilogue, {outputs, 0, 0, 0, 0, 1}, view);
     problem = std::move(p);
   }
   Work& work = l.push(std::move(problem));
-  work.operands = {from.memory, weights.memory};
+  work.operands = {from.memory, kept.memory};
   work.reads = std::move(reads);
   work.writes = {to.memory};
   return "";

@@ -176,6 +176,35 @@ Laid Lowering::laid(int v) {
   return laid_[static_cast<size_t>(v)];
 }
 
+Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, DType* dtype, bool* turned) {
+  *turned = false;
+  const Memory plain = memories[static_cast<size_t>(at.memory)];
+  // Other extents may read a constant in another form, and an open part has one list for all.
+  if (plain.where != Where::kWeights || plain.form.element != 0 || network_.open) return at;
+  const Datum& source = value(plain.value);
+  const int bits = dtype_bits(*dtype);
+  if (source.dtype != *dtype || bits < 8 || bits > 32) return at;
+  Memory kept = plain;
+  kept.form.halves = *dtype == DType::kF32 && target_.half_products;
+  *turned = plain.value == v && channels > 1 && taps > 1 && source.count() % (channels * taps) == 0;
+  if (!kept.form.halves && !*turned) return at;
+  kept.form.element = static_cast<uint32_t>(bits / 8);
+  if (*turned) {
+    kept.form.channels = static_cast<uint32_t>(channels);
+    kept.form.taps = static_cast<uint32_t>(taps);
+  }
+  if (kept.form.halves) {
+    kept.bytes /= 2;
+    *dtype = DType::kF16;
+  }
+  for (size_t m = 0; m < memories.size(); ++m) {
+    if (memories[m].where == Where::kWeights && memories[m].value == kept.value && memories[m].form == kept.form)
+      return {static_cast<int>(m), at.offset, at.strides};
+  }
+  memories.push_back(kept);
+  return {static_cast<int>(memories.size()) - 1, at.offset, at.strides};
+}
+
 void Lowering::report(Work* work) {
   if (errors_ < 0) {
     errors_ = make_memory(uint64_t{network_.sources} * sizeof(uint32_t));

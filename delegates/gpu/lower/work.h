@@ -32,6 +32,7 @@ struct Memory {
   uint32_t index = 0;  // of an input or output of the part
   uint64_t bytes = 0;
   int value = -1;                // of a constant: the value of the network
+  Weight form;                   // ... and how it is kept
   std::vector<uint8_t> content;  // of a table
 };
 
@@ -97,6 +98,10 @@ class Lowering {
   bool zero_point(size_t i, int32_t* to) const;
 
   Laid laid(int v);
+  // Weights of a product whose elements lie at `at`. A constant of float32 is kept as float16 where products of halves
+  // are taken: *dtype becomes what is there. With taps, [.., channels, taps] becomes [.., taps, channels], if
+  // value `v` is a constant that lies so: *turned says it.
+  Laid weights(int v, const Laid& at, int64_t channels, int64_t taps, DType* dtype, bool* turned);
   // The last expression of `work` reports errors of the node in hand.
   void report(Work* work);
   // Dense memory for a value that a node makes.

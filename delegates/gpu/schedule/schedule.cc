@@ -1,6 +1,9 @@
 #include "delegates/gpu/schedule/schedule.h"
 
+#include <string.h>
+
 #include "delegates/gpu/schedule/schedule_generated.h"
+#include "sdk/base/half.h"
 
 namespace vireo::gpu {
 namespace {
@@ -81,6 +84,15 @@ const char* check(const Launch& step, const Schedule& s, const Target& t) {
   return "";
 }
 
+bool has_form(const Weight& w) {
+  if (w.element == 0) return w.channels == 0 && w.taps == 0 && !w.halves;
+  if (w.halves ? w.element != 4 : w.element != 1 && w.element != 2 && w.element != 4) return false;
+  if (w.bytes > UINT64_MAX / 2) return false;
+  const uint64_t run = uint64_t{w.channels} * w.taps;  // of 64 bits: below 2^64
+  return (w.taps == 0) == (w.channels == 0) && w.source_bytes() / w.element % (run == 0 ? 1 : run) == 0 &&
+         w.source_bytes() % w.element == 0;
+}
+
 const char* check(const Schedule& s, const Target& t) {
   if (s.target != text_of(t)) return "compiled for another device";
   if (s.errors > kMostErrors) return "more words of errors than a part has nodes";
@@ -90,6 +102,7 @@ const char* check(const Schedule& s, const Target& t) {
   }
   for (const Weight& w : s.weights) {
     if (w.node < -1 || w.value < 0) return "a constant of no value";
+    if (!has_form(w)) return "a constant in a form that there is not";
   }
   for (const Launch& step : s.steps) {
     if (const char* why = check(step, s, t); why[0] != 0) return why;
@@ -139,7 +152,9 @@ Launch unpack(const fb::Step& s) {
   return out;
 }
 
-Weight unpack(const fb::Weight& w) { return {w.bytes(), w.node(), w.value()}; }
+Weight unpack(const fb::Weight& w) {
+  return {w.bytes(), w.node(), w.value(), w.channels(), w.taps(), w.element(), w.halves()};
+}
 
 template <class Table, class T>
 void unpack(const ::flatbuffers::Vector<::flatbuffers::Offset<Table>>* from, std::vector<T>* to) {
@@ -147,7 +162,33 @@ void unpack(const ::flatbuffers::Vector<::flatbuffers::Offset<Table>>* from, std
   for (const Table* table : *from) to->push_back(unpack(*table));
 }
 
+// Elements of a weight, as T of the model and K as they are kept, in the order in which they are kept.
+template <class T, class K, class Convert>
+void keep(const Weight& w, const void* from, void* to, const Convert& convert) {
+  const auto* in = static_cast<const T*>(from);
+  auto* out = static_cast<K*>(to);
+  const uint64_t count = w.bytes / sizeof(K), channels = w.taps == 0 ? 1 : w.channels, taps = w.taps == 0 ? 1 : w.taps;
+  if (channels * taps == 1) {
+    for (uint64_t i = 0; i < count; ++i) out[i] = convert(in[i]);
+    return;
+  }
+  for (uint64_t run = 0; run < count; run += channels * taps) {
+    for (uint64_t tap = 0; tap < taps; ++tap) {
+      for (uint64_t c = 0; c < channels; ++c) *out++ = convert(in[run + c * taps + tap]);
+    }
+  }
+}
+
 }  // namespace
+
+void keep_weight(const Weight& w, const void* from, void* to) {
+  const auto same = [](auto v) { return v; };
+  if (w.halves) return keep<float, uint16_t>(w, from, to, f32_to_f16);
+  if (w.element == 4) return keep<uint32_t, uint32_t>(w, from, to, same);
+  if (w.element == 2) return keep<uint16_t, uint16_t>(w, from, to, same);
+  if (w.element == 1) return keep<uint8_t, uint8_t>(w, from, to, same);
+  memcpy(to, from, w.bytes);
+}
 
 std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   ::flatbuffers::FlatBufferBuilder b(1 << 16);
@@ -168,7 +209,8 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
         fb::CreateStep(b, s.kernel, places, push, s.groups[0], s.groups[1], s.groups[2], s.barrier, s.node));
   }
   std::vector<::flatbuffers::Offset<fb::Weight>> weights;
-  for (const Weight& w : schedule.weights) weights.push_back(fb::CreateWeight(b, w.bytes, w.node, w.value));
+  for (const Weight& w : schedule.weights)
+    weights.push_back(fb::CreateWeight(b, w.bytes, w.node, w.value, w.channels, w.taps, w.element, w.halves));
   const auto target = b.CreateString(schedule.target);
   const auto inputs = b.CreateVector(schedule.inputs);
   const auto outputs = b.CreateVector(schedule.outputs);

@@ -22,7 +22,7 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kScheduleVersion = 2;   // of what the bytes mean: also where a template's code changes
+constexpr uint32_t kScheduleVersion = 3;   // of what the bytes mean: also where a template's code changes
 constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
@@ -66,15 +66,22 @@ struct Launch {
   friend bool operator==(const Launch& a, const Launch& b) { return a.fields() == b.fields(); }
 };
 
-// A constant of the model as it is, in a buffer that the host makes once for all parts that read it.
+// A constant of the model, in a buffer that the host makes once for all parts that read it in the same form.
 struct Weight {
-  uint64_t bytes = 0;
-  int32_t node = -1;  // of the part, counted from 0, in whose body the constant is; -1: of the graph
-  int32_t value = 0;  // its number there
+  uint64_t bytes = 0;  // as it is kept
+  int32_t node = -1;   // of the part, counted from 0, in whose body the constant is; -1: of the graph
+  int32_t value = 0;   // its number there
+  // Where taps is not 0, each run of [channels, taps] elements of `element` bytes is kept as [taps, channels].
+  uint32_t channels = 0, taps = 0, element = 0;
+  bool halves = false;  // float32 numbers are kept as float16
 
-  auto fields() const { return std::tie(bytes, node, value); }
+  uint64_t source_bytes() const { return halves ? 2 * bytes : bytes; }  // as the model has it
+  auto fields() const { return std::tie(bytes, node, value, channels, taps, element, halves); }
   friend bool operator==(const Weight& a, const Weight& b) { return a.fields() == b.fields(); }
 };
+
+// Writes the constant at `from` as it is kept: weight.bytes.
+void keep_weight(const Weight& weight, const void* from, void* to);
 
 struct Schedule {
   std::string target;

@@ -24,7 +24,7 @@ Schedule sample() {
   s.inputs = {1024, 12};
   s.outputs = {512};
   s.inner_bytes = 2048;
-  s.weights = {{300, -1, 4}, {4, 1, 2}};
+  s.weights = {{300, -1, 4}, {4, 1, 2}, {24, 0, 3, 3, 2, 4, true}};
   Kernel add{"add f32", {0x07230203, 0x10300, 0, 5, 0, 0x20011, 1, 0x30013, 2, 3}, {64, 1, 1}, 3, 0b100, 2};
   Kernel copy{"copy", {0x07230203, 0x10300, 0, 5, 0, 0x10000}, {8, 8, 2}, 2, 0b10, 0};
   s.kernels = {add, copy};
@@ -115,7 +115,13 @@ TEST(GpuSchedule, WhatLeavesItsMemoryIsRefused) {
       {"no SPIR-V", [](Schedule* s) { s->kernels[0].words[7] = 0; }},
       {"no SPIR-V", [](Schedule* s) { s->kernels[0].words.resize(5); }},
       {"no SPIR-V", [](Schedule* s) { s->kernels[0].words[0] = 1; }},
-      {"memory that there is not", [](Schedule* s) { s->steps[0].bindings[1].index = 2; }},
+      {"memory that there is not", [](Schedule* s) { s->steps[0].bindings[1].index = 3; }},
+      {"form that there is not", [](Schedule* s) { s->weights[0].taps = 2; }},
+      {"form that there is not", [](Schedule* s) { s->weights[0].halves = true; }},
+      {"form that there is not", [](Schedule* s) { s->weights[2].element = 2; }},
+      {"form that there is not", [](Schedule* s) { s->weights[2].taps = 0; }},
+      {"form that there is not", [](Schedule* s) { s->weights[2].taps = 5; }},
+      {"form that there is not", [](Schedule* s) { s->weights[2].bytes = uint64_t{1} << 63; }},
       {"no value", [](Schedule* s) { s->weights[1].node = -2; }},
       {"no value", [](Schedule* s) { s->weights[1].value = -1; }},
       {"end where places do", [](Schedule* s) { s->inner_bytes -= 8; }},
@@ -125,6 +131,26 @@ TEST(GpuSchedule, WhatLeavesItsMemoryIsRefused) {
     fault(&s);
     EXPECT_NE(why_not(s).find(text), std::string::npos) << text << " / " << why_not(s);
   }
+}
+
+// Runs of [channels, taps] become [taps, channels], and floats halves.
+TEST(GpuSchedule, ConstantsAreKeptInTheirForm) {
+  const std::vector<float> from = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 65536};
+  std::vector<uint16_t> halves(12);
+  keep_weight({24, 0, 0, 3, 2, 4, true}, from.data(), halves.data());
+  EXPECT_EQ(halves, (std::vector<uint16_t>{0, 0x4000, 0x4400, 0x3c00, 0x4200, 0x4500, 0x4600, 0x4800, 0x4900, 0x4700,
+                                           0x4880, 0x7c00}));
+  keep_weight({24, 0, 0, 0, 0, 4, true}, from.data(), halves.data());
+  EXPECT_EQ(halves[3], 0x4200);
+  std::vector<float> floats(12);
+  keep_weight({48, 0, 0, 6, 2, 4, false}, from.data(), floats.data());
+  EXPECT_EQ(floats, (std::vector<float>{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 65536}));
+  const std::vector<uint8_t> codes = {0, 1, 2, 3, 4, 5};
+  std::vector<uint8_t> bytes(6);
+  keep_weight({6, 0, 0, 2, 3, 1, false}, codes.data(), bytes.data());
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{0, 3, 1, 4, 2, 5}));
+  keep_weight({6, 0, 0}, codes.data(), bytes.data());
+  EXPECT_EQ(bytes, codes);
 }
 
 // Whatever the bytes are, what is read keeps the promise: it is written and read again as the same.

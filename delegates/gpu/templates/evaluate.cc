@@ -288,6 +288,78 @@ Value Evaluator::output(const std::vector<Value>& values, size_t i) const {
   return values[static_cast<size_t>(e_.outputs[i].value)];
 }
 
+namespace {
+// Whether elements at a multiple of four on the last axis, and the three behind it, are side by side from a multiple of
+// four on.
+bool lies_in_fours(const View& view) {
+  if (!view.begin.empty() || view.gather_axis >= 0 || view.strides.empty() || view.strides.back() != 1) return false;
+  for (size_t i = 0; i + 1 < view.strides.size(); ++i) {
+    if (view.strides[i] % 4 != 0) return false;
+  }
+  return view.offset % 4 == 0;
+}
+}  // namespace
+
+// Of an input whose last stride is 0, or that lies in fours and has elements of 32 bits.
+std::array<Value, 4> Evaluator::read_four(size_t input, const std::vector<Value>& place) {
+  const DType dtype = e_.inputs[input].dtype;
+  const Value at = index(inputs_[input], place);
+  if (e_.inputs[input].view.strides.back() == 0) {
+    const Value one = elements_.load({dtype, bindings_[input]}, at);
+    return {one, one, one, one};
+  }
+  const Value quad = b_.load(Type::kQuad, b_.buffer(bindings_[input], Element::kQuad, false), at >> 2);
+  std::array<Value, 4> out;
+  for (uint32_t j = 0; j < 4; ++j) out[j] = decode(dtype, b_.part(quad, j));
+  return out;
+}
+
+void Evaluator::store_four(size_t output, Value index, const std::array<Value, 4>& numbers) {
+  const Tensor to = output_tensor(output);
+  const bool fours = lies_in_fours(e_.outputs[output].view);
+  if (fours && dtype_bits(to.dtype) == 32) {
+    std::array<Value, 4> words;
+    for (size_t j = 0; j < 4; ++j) words[j] = encode(to.dtype, numbers[j]);
+    return b_.store(b_.buffer(to.binding, Element::kQuad, true), index >> 2, b_.join(words));
+  }
+  if (fours && dtype_bits(to.dtype) == 16) {
+    elements_.store_word(to, index, numbers.data());
+    return elements_.store_word(to, index + 2, numbers.data() + 2);
+  }
+  const int64_t step = e_.outputs[output].view.strides.back();
+  for (size_t j = 0; j < 4; ++j)
+    elements_.store(to, step == 0 || j == 0 ? index : index + outputs_[output].strides.back() * static_cast<int64_t>(j),
+                    numbers[j]);
+}
+
+void Evaluator::store_four(const std::vector<Value>& place, const std::array<Value, 4>& given) {
+  std::array<std::vector<Value>, 4> places, values;
+  for (size_t j = 0; j < 4; ++j) {
+    places[j] = place;
+    places[j].back() = place.back() + static_cast<int64_t>(j);
+  }
+  for (size_t i = 0; i < e_.inputs.size(); ++i) {
+    const Input& in = e_.inputs[i];
+    const bool picks = in.view.gather_axis >= 0 || !in.view.begin.empty();
+    bool is_index = false;
+    for (const Input& other : e_.inputs)
+      is_index = is_index || (other.view.gather_axis >= 0 && static_cast<size_t>(other.view.gather_input) == i);
+    const bool at_once = !in.given && !in.indexed && !picks && !is_index && !in.view.strides.empty() &&
+                         (in.view.strides.back() == 0 || (lies_in_fours(in.view) && dtype_bits(in.dtype) == 32));
+    const std::array<Value, 4> all = at_once ? read_four(i, place) : given;
+    for (size_t j = 0; j < 4; ++j)
+      values[j].push_back(at_once || in.given ? all[j] : in.indexed ? Value() : read(i, places[j], values[j]));
+  }
+  for (size_t j = 0; j < 4; ++j) {
+    for (size_t k = 0; k < e_.steps.size(); ++k) values[j].push_back(step_value(k, places[j], values[j]));
+  }
+  for (size_t o = 0; o < e_.outputs.size(); ++o) {
+    std::array<Value, 4> numbers;
+    for (size_t j = 0; j < 4; ++j) numbers[j] = output(values[j], o);
+    store_four(o, output_index(o, place), numbers);
+  }
+}
+
 void Evaluator::store(const std::vector<Value>& values, const std::vector<Value>& place) {
   for (size_t i = 0; i < e_.outputs.size(); ++i) {
     elements_.store(output_tensor(i), output_index(i, place), output(values, i));

@@ -2,6 +2,7 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_EVALUATE_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_EVALUATE_H_
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ class Evaluator {
   Tensor output_tensor(size_t i) const { return {output_type(i), output_bindings_[i]}; }
   // Writes all outputs at a place, element by element.
   void store(const std::vector<Value>& values, const std::vector<Value>& place);
+  // The same at four places, `place` and those behind it on the last axis, all of the space. `given`: of input 0, the
+  // only one that is. Where the first is a multiple of 4, views that allow it are read and written in one go.
+  void store_four(const std::vector<Value>& place, const std::array<Value, 4>& given);
 
  private:
   struct Address {  // of a view
@@ -49,6 +53,8 @@ class Evaluator {
   };
   Address address(Numbers& numbers, const View& view) const;
   Value index(const Address& a, const std::vector<Value>& place) const;
+  std::array<Value, 4> read_four(size_t input, const std::vector<Value>& place);
+  void store_four(size_t output, Value index, const std::array<Value, 4>& numbers);
   Value read(size_t input, std::vector<Value> place, const std::vector<Value>& known);
   void report(Value wrong, RunError what);
   Value held(Value index, Value extent);

@@ -65,10 +65,10 @@ class FewRows {
     const bool whole = shape_.k % (t_.depth_lanes * kTurns) == 0;
     const Value there = whole ? b_.boolean(true) : k < k_;
     const Value at = b_.select(there, k, k_ - 1);
-    const ProductOperand::Element e = w.read(w_line, at);
+    const ProductOperand::Element e = w.read(w_line, b_.u32(0), at);
     const Value weight = load(w, e);
     for (size_t i = 0; i < sums.size(); ++i) {
-      const ProductOperand::Element mine = x.read(x_lines[i], at);
+      const ProductOperand::Element mine = x.read(x_lines[i], b_.u32(0), at);
       const Value v = load(x, mine), now = sums[i].get();
       const Value next = type_ == Type::kF32 ? b_.fma(v, weight, now) : v * weight + now;
       sums[i].set(b_.select(there & mine.inside & e.inside, next, now));

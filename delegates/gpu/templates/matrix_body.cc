@@ -11,8 +11,7 @@
 namespace vireo::gpu {
 namespace {
 
-constexpr uint32_t kChunk = 8;        // halves of a quad
-constexpr uint32_t kTurnsInCode = 4;  // elements of an epilogue that stand in the code one after the other
+constexpr uint32_t kChunk = 8;  // halves of a quad
 
 // How one operand's tile lies in shared memory.
 struct Lie {
@@ -135,8 +134,9 @@ class MatrixBody {
     for (const Stage::Turn& turn : s.turns) {
       b_.when(turn.there, [&] {
         for (const Stage::Piece& piece : turn.pieces) {
+          const bool whole = shape_.k % t_.tile_k == 0;
           const Value k = k0 + piece.k, k_inside = below(k, k_, shape_.k, t_.tile_k);
-          const ProductOperand::Element e = o.read(piece.known, k);
+          const ProductOperand::Element e = whole ? o.read(piece.known, k0, piece.k) : o.read(piece.known, zero, k);
           piece.raw.set(nothing);
           b_.when(e.inside & k_inside, [&] { piece.raw.set(raw(o, e.index, wide)); });
         }
@@ -213,24 +213,24 @@ class MatrixBody {
     for (uint32_t j = 0; j < rights_.size(); ++j)
       b_.matrix_store(sums_[i * rights_.size() + j], array_, mine + j * t_.unit.n / 4, scratch_pitch());
     b_.barrier();
-    const uint32_t count = lanes_ / t_.unit.lanes * t_.unit.m * t_.sub_n;
-    const uint32_t turns = count % (lanes_ * kTurnsInCode) == 0 ? kTurnsInCode : 1;
-    b_.loop(lane_, b_.u32(count), lanes_ * turns, [&](Value from) {
-      for (uint32_t turn = 0; turn < turns; ++turn) {
-        const Value at = from + int64_t{turn} * lanes_;
-        const Value line = at / t_.sub_n, in_line = at % t_.sub_n;
-        const Value subgroup = line / t_.unit.m, in_matrix = line % t_.unit.m;
-        const Value row = row0_ + (subgroup / across_) * t_.sub_m + in_matrix + i * t_.unit.m;
-        const Value column = column0_ + (subgroup % across_) * t_.sub_n + in_line;
-        b_.when(below(row, m_, shape_.m, t_.tile_m) & below(column, n_, shape_.n, t_.tile_n), [&] {
-          const Value quad = b_.shared_load(array_, line * scratch_pitch() + in_line / 4), which = in_line % 4;
-          const Value even = b_.select(which < 2, b_.part(quad, 0), b_.part(quad, 2));
-          const Value odd = b_.select(which < 2, b_.part(quad, 1), b_.part(quad, 3));
-          const Value sum = b_.bitcast(b_.select((which & 1) == 0, even, odd), Type::kF32);
-          const std::vector<Value> there = place(row, column);
-          epilogue.store(epilogue.at(there, {sum}), there);
-        });
-      }
+    const uint32_t fours = t_.sub_n / 4, count = lanes_ / t_.unit.lanes * t_.unit.m * fours;
+    b_.loop(lane_, b_.u32(count), lanes_, [&](Value at) {
+      const Value line = at / fours, four = at % fours;
+      const Value subgroup = line / t_.unit.m, in_matrix = line % t_.unit.m;
+      const Value row = row0_ + (subgroup / across_) * t_.sub_m + in_matrix + i * t_.unit.m;
+      const Value column = column0_ + (subgroup % across_) * t_.sub_n + four * 4;
+      b_.when(below(row, m_, shape_.m, t_.tile_m) & below(column, n_, shape_.n, t_.tile_n), [&] {
+        const Value quad = b_.shared_load(array_, line * scratch_pitch() + four);
+        std::array<Value, 4> sums;
+        for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), Type::kF32);
+        if (shape_.n % 4 == 0) return epilogue.store_four(place(row, column), sums);
+        for (uint32_t j = 0; j < 4; ++j) {
+          b_.when(j == 0 ? b_.boolean(true) : column + j < n_, [&] {
+            const std::vector<Value> there = place(row, column + j);
+            epilogue.store(epilogue.at(there, {sums[j]}), there);
+          });
+        }
+      });
     });
   }
 

@@ -88,8 +88,8 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
   for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
   const Value along = numbers(line_stride), step = numbers(k_stride);
   out.line = [=](Value line) { return ProductOperand::Line{{base + line * along}}; };
-  out.read = [=, &b](const ProductOperand::Line& line, Value k) {
-    return ProductOperand::Element{line.parts[0] + k * step, b.boolean(true)};
+  out.read = [=, &b](const ProductOperand::Line& line, Value first, Value k) {
+    return ProductOperand::Element{line.parts[0] + (first + k) * step, b.boolean(true)};
   };
   return out;
 }
@@ -100,12 +100,14 @@ struct DepthOrder {
   Value channels, taps;
   std::vector<Value> kernel;
 
-  // k as a channel and a tap.
-  Value channel(Value k, WindowReader::Place* tap) const {
-    const Value outer = k / (channels_last ? channels : taps), inner = k - outer * (channels_last ? channels : taps);
+  // first + k as a channel and a tap. one_tap: the tap is that of `first`.
+  Value channel(Value first, Value k, bool one_tap, WindowReader::Place* tap) const {
+    const Value at = one_tap ? first : first + k, many = channels_last ? channels : taps;
+    const Value outer = at / many, inner = at - outer * many;
     const std::vector<Value> t = unravel(channels_last ? outer : inner, kernel);
     *tap = {t[0], t[1], t[2]};
-    return channels_last ? inner : outer;
+    if (!channels_last) return outer;
+    return one_tap ? inner + k : inner;
   }
 };
 
@@ -132,9 +134,13 @@ ProductTiling choose_product(const ProductProblem& problem, const Target& target
                       may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target);
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
-  return choose_tiles(problem.images * problem.window.places(), problem.outputs,
-                      problem.channels * problem.window.taps(), problem.groups, problem.w.output != 1,
-                      may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
+  ProductTiling t =
+      choose_tiles(problem.images * problem.window.places(), problem.outputs,
+                   problem.channels * problem.window.taps() / problem.shares, problem.groups * problem.shares,
+                   problem.w.output != 1, may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
+  // A tile's depth in one tap costs the fewest divisions.
+  if (t.unit.m != 0 && problem.channels % 64 != 0 && problem.channels % 32 == 0) t.tile_k = 32;
+  return t;
 }
 
 Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {
@@ -172,15 +178,17 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
 Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling& tiling, const Target& target) {
   ConvolutionProblem p = problem;
   Dispatch out;
-  const int64_t m = p.images * p.window.places(), k = p.channels * p.window.taps();
+  const int64_t m = p.images * p.window.places(), k = p.channels * p.window.taps() / p.shares;
   out.refusal = refuse_types(p.x_dtype, p.w_dtype, p.sum, p.x_zero, p.w_zero, p.epilogue);
   if (out.refusal.empty()) out.refusal = refuse(p.epilogue, 6, target);
   if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
   if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
-  if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups, tiling, target, &out);
+  if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups * p.shares, tiling, target, &out);
+  if (out.refusal.empty() && p.shares > 1 && (p.groups != 1 || p.channels * p.window.taps() % p.shares != 0))
+    out.refusal = "a convolution whose depth cannot be shared";
   if (!out.refusal.empty()) return out;
 
-  Extents space = {p.groups, p.images, p.window.out[0], p.window.out[1], p.window.out[2], p.outputs};
+  Extents space = {p.groups * p.shares, p.images, p.window.out[0], p.window.out[1], p.window.out[2], p.outputs};
   std::vector<size_t> parts = {1, 4, 1};
   collapse(&space, {&p.epilogue}, &parts);
   const auto middle = space.begin() + static_cast<std::ptrdiff_t>(parts[0]);
@@ -191,7 +199,10 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   const WindowReader window(b, numbers, p.window, p.x);
   const bool channels_last = p.w.channel == 1 || p.channels == 1;
   const DepthOrder order = {channels_last, numbers(p.channels), window.taps(), window.kernel_extents()};
-  const Value group = b.group(2);
+  const Value share = b.group(2), group = p.shares > 1 ? b.u32(0) : share;
+  const Value depth0 = p.shares > 1 ? share * numbers(k) : b.u32(0);
+  const bool one_tap =
+      channels_last && tiling.depth_lanes == 0 && p.channels % tiling.tile_k == 0 && k % tiling.tile_k == 0;
   const Value x_base = window.offset() + window.channel(group * order.channels);
   std::vector<Value> rows = window.out_extents();
   rows.insert(rows.begin(), numbers(p.images));
@@ -202,15 +213,16 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   x.k_is_fastest = p.x.channel == 1;
   if (x.k_is_fastest && channels_last)
     x.neighbours =
-        neighbours_of(p.x_dtype, p.channels, {p.x.offset, p.x.image, p.x.spatial[0], p.x.spatial[1], p.x.spatial[2]});
+        neighbours_of(p.x_dtype, p.channels,
+                      {p.x.offset, p.x.image, p.x.spatial[0], p.x.spatial[1], p.x.spatial[2], p.shares > 1 ? k : 0});
   x.line = [&](Value row) {  // its image's base, then the window's origin
     const std::vector<Value> at = unravel(row, rows);
     const WindowReader::Place origin = window.origin({at[1], at[2], at[3]});
     return ProductOperand::Line{{x_base + window.image(at[0]), origin[0], origin[1], origin[2]}};
   };
-  x.read = [&](const ProductOperand::Line& line, Value depth) {
+  x.read = [&](const ProductOperand::Line& line, Value first, Value depth) {
     WindowReader::Place tap;
-    const Value channel = order.channel(depth, &tap);
+    const Value channel = order.channel(depth0 + first, depth, one_tap, &tap);
     const WindowReader::Place at = window.at({line.parts[1], line.parts[2], line.parts[3]}, tap);
     return ProductOperand::Element{line.parts[0] + window.channel(channel) + window.index(at), window.inside(at)};
   };
@@ -230,10 +242,11 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   const std::vector<Value> tap_steps =
       linear ? std::vector<Value>() : numbers_of(numbers, {p.w.spatial.begin(), p.w.spatial.end()});
   w.line = [&](Value column) { return ProductOperand::Line{{offset + group * of_group + column * along}}; };
-  w.read = [&](const ProductOperand::Line& line, Value depth) {
-    if (linear) return ProductOperand::Element{line.parts[0] + depth * k_step, b.boolean(true)};
+  w.read = [&](const ProductOperand::Line& line, Value first, Value depth) {
+    first = depth0 + first;
+    if (linear) return ProductOperand::Element{line.parts[0] + (first + depth) * k_step, b.boolean(true)};
     WindowReader::Place tap;
-    Value index = line.parts[0] + order.channel(depth, &tap) * channel_step;
+    Value index = line.parts[0] + order.channel(first, depth, one_tap, &tap) * channel_step;
     for (size_t i = 0; i < 3; ++i) index = index + tap[i] * tap_steps[i];
     return ProductOperand::Element{index, b.boolean(true)};
   };
@@ -244,7 +257,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   const std::vector<Value> row_extents = numbers_of(numbers, row_axes);
   write_product(b, target, numbers, {m, p.outputs, k, p.sum}, tiling, x, w, epilogue, [&](Value row, Value column) {
     std::vector<Value> place;
-    if (parts[0] == 1) place.push_back(group);
+    if (parts[0] == 1) place.push_back(share);
     for (const Value v : unravel(row, row_extents)) place.push_back(v);
     if (parts[2] == 1) place.push_back(column);
     return place;

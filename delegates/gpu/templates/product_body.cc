@@ -99,9 +99,12 @@ class Body {
   void fetch(const Stage& s, Value k0) {
     for (const Stage::Turn& turn : s.turns) {
       b_.when(turn.there, [&] {
+        const bool whole = shape_.k % t_.tile_k == 0;
         const Value k = k0 + turn.k;
         const Value k_inside = below(k, k_, shape_.k, t_.tile_k);
-        const ProductOperand::Element e = s.operand->read(turn.known, b_.select(k_inside, k, k_ - 1));
+        const ProductOperand::Element e = whole
+                                              ? s.operand->read(turn.known, k0, turn.k)
+                                              : s.operand->read(turn.known, b_.u32(0), b_.select(k_inside, k, k_ - 1));
         const Value inside = e.inside & k_inside;
         const Value element = elements_.load(s.operand->tensor, b_.select(inside, e.index, b_.u32(0)));
         Value v = b_.convert(element, type_);
@@ -155,8 +158,9 @@ bool refuses_matrices(const ProductTiling& t) {
          !divides(t.sub_m, t.tile_m) || !divides(t.sub_n, t.tile_n) || !divides(t.unit.k, t.tile_k);
 }
 
-// A subgroup has up to 64 x 64 sums, a workgroup four subgroups where the product has tiles enough.
-ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t batch, const Target& target) {
+// Workgroups of four subgroups, and the largest tiles of which there are enough to keep a device busy.
+ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
+  constexpr uint32_t kTiles[][2] = {{128, 128}, {64, 64}, {32, 64}, {32, 32}};
   constexpr int64_t kFill = 128;  // workgroups that a device takes at once
   ProductTiling t;
   const MatrixUnit& unit = target.units[0];
@@ -164,9 +168,12 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t batch, const Target& ta
   const auto tiles = [&](int64_t rows, int64_t columns) {
     return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
   };
-  const uint32_t big = tiles(128, 128) >= kFill ? 128 : 64;
-  t.tile_m = t.tile_n = big;
-  t.tile_k = 32;
+  for (const auto& tile : kTiles) {
+    t.tile_m = tile[0];
+    t.tile_n = tile[1];
+    if (tiles(t.tile_m, t.tile_n) >= kFill) break;
+  }
+  t.tile_k = k <= 32 ? 32 : 64;
   const auto halve = [&](uint32_t* tile, int64_t extent, uint32_t least) {
     while (*tile / 2 >= least && extent <= *tile / 2) *tile /= 2;
   };
@@ -222,7 +229,7 @@ ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool 
     return few;
   }
   if (halves && !target.units.empty() && k >= target.units[0].k && n >= target.units[0].n) {
-    const ProductTiling t = matrix_tiles(m, n, batch, target);
+    const ProductTiling t = matrix_tiles(m, n, k, batch, target);
     if (refuse_tiling(t, target).empty()) return t;
   }
   ProductTiling t = {64, 64, 16, 4, 4};

@@ -13,7 +13,8 @@
 namespace vireo::gpu {
 
 // An operand. line(r): what is known of a row of x or a column of w, worked out once before the loop over k.
-// read(line, k): the element's index, and whether it is one or stands for 0.
+// read(line, first, k): the index of element first + k along the depth, and whether it is one or stands for 0. In tiles
+// whose depth divides the product's, `first` is the same for all lanes and a multiple of the tile's depth; elsewhere 0.
 struct ProductOperand {
   struct Line {
     std::vector<Value> parts;
@@ -28,7 +29,7 @@ struct ProductOperand {
   // fastest, else along lines; and all of them are elements, or none. As many as 16 bytes have, or 1.
   uint32_t neighbours = 1;
   std::function<Line(Value)> line;
-  std::function<Element(const Line&, Value)> read;
+  std::function<Element(const Line&, Value, Value)> read;
 };
 
 struct ProductShape {

@@ -145,8 +145,9 @@ struct Layout {
 
 // Two axes of 2-d images, in either layout of images and weights.
 void add_convolution(Trials& trials, const Window& window, int64_t groups, int64_t channels, int64_t outputs,
-                     const Layout& layout, const Target& target) {
+                     const Layout& layout, const Target& target, int64_t shares = 1) {
   ConvolutionProblem p;
+  p.shares = shares;
   p.images = 2;
   p.groups = groups;
   p.channels = channels;
@@ -170,14 +171,15 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
   p.w.channel = layout.weights_last ? 1 : taps;
   p.w.spatial = {window.kernel[1] * window.kernel[2] * w_step, window.kernel[2] * w_step, w_step};
   View out;
-  out.strides = {y.channel * outputs, y.image, y.spatial[0], y.spatial[1], y.spatial[2], y.channel};
+  out.strides = {
+      shares > 1 ? 2 * o * places : y.channel * outputs, y.image, y.spatial[0], y.spatial[1], y.spatial[2], y.channel};
   p.epilogue = epilogue(DType::kF32, out, false);
   const auto draw = [&](int64_t count, uint32_t seed) {
     return (target.half_products ? halves : normal)(static_cast<size_t>(count), seed);
   };
   const std::vector<float> x = draw(2 * c * in, 1), w = draw(o * channels * taps, 2);
   trials.add("convolution", make_convolution(p, choose_convolution(p, target), target), target,
-             {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(2 * o * places * 4), 1)},
+             {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(shares * 2 * o * places * 4), 1)},
              [=](const std::vector<Bytes>& result) {
                const std::vector<float> got = as<float>(result[2]);
                for (int64_t at = 0; at < 2 * o * places; ++at) {
@@ -208,7 +210,10 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
                  }
                  const size_t to = static_cast<size_t>(i * y.image + f * y.channel + where[0] * y.spatial[0] +
                                                        where[1] * y.spatial[1] + where[2] * y.spatial[2]);
-                 ASSERT_NEAR(static_cast<double>(got[to]), sum, 1e-4) << at;
+                 double all = 0;
+                 for (int64_t s = 0; s < shares; ++s)
+                   all += static_cast<double>(got[to + static_cast<size_t>(s * 2 * o * places)]);
+                 ASSERT_NEAR(all, sum, 1e-4) << at;
                }
              });
 }
@@ -248,6 +253,19 @@ TEST(Product, ConvolutionsOfEveryLayout) {
   add_convolution(trials, whole, 1, 5, 6, layouts[2], plain_target());
   add_convolution(trials, whole, 2, 3, 4, layouts[0], rich_target());
   add_convolution(trials, plain, 1, 3, 40, {true, true}, rich_target());
+}
+
+TEST(Product, ConvolutionsInSharesOfTheirDepth) {
+  Trials trials;
+  Window plain;  // 3 x 3, padded
+  plain.in = plain.out = {1, 5, 6};
+  plain.kernel = {1, 3, 3};
+  plain.pad = {0, 1, 1};
+  add_convolution(trials, plain, 1, 32, 8, {true, true}, rich_target(), 6);
+  add_convolution(trials, plain, 1, 10, 8, {true, true}, rich_target(), 5);
+  add_convolution(trials, plain, 1, 8, 6, {false, false}, plain_target(), 4);
+  add_convolution(trials, plain, 1, 64, 24, {true, true}, unit_target(), 3);
+  add_convolution(trials, plain, 1, 24, 16, {true, true}, unit_target(), 2);
 }
 
 TEST(Product, ConvolutionsByMatrixUnits) {

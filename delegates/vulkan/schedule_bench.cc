@@ -1,0 +1,100 @@
+// Where a compiled part's time goes on the first card: each distinct launch by itself, and all of them.
+//
+//   vireo_vulkan_schedule_bench FILE...
+//
+// A file holds what compile() wrote for a part on this card. Constants hold anything.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <tuple>
+
+#include "delegates/vulkan/runner.h"
+
+namespace vireo::vulkan {
+namespace {
+
+constexpr int kLaunches = 20;  // of one submit
+
+// Seconds of one launch, with the barrier before it.
+std::string time_launch(Runner* runner, const gpu::Schedule& all, gpu::Launch step, double* seconds) {
+  gpu::Schedule s = all;
+  s.kernels = {all.kernels[step.kernel]};
+  step.kernel = 0;
+  step.barrier = true;
+  std::vector<Runner::Bytes> inputs;
+  for (const uint64_t bytes : s.inputs) inputs.emplace_back(bytes);
+  double one = 0, many = 0;
+  s.steps = {step};
+  std::string why = runner->time(s, inputs, 5, &one);
+  s.steps.assign(kLaunches, step);
+  if (why.empty()) why = runner->time(s, inputs, 5, &many);
+  *seconds = (many - one) / (kLaunches - 1);
+  return why;
+}
+
+struct Row {
+  size_t step = 0;
+  int times = 0;
+  double seconds = 0;
+};
+
+std::string bench(Runner* runner, const char* file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::vector<uint64_t> aligned(bytes.size() / 8 + 1);
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(aligned.data()));
+  gpu::Schedule s;
+  std::string why = gpu::read_schedule(aligned.data(), bytes.size(), runner->target(), &s);
+  if (!why.empty()) return why;
+  std::vector<Row> rows;
+  for (size_t i = 0; i < s.steps.size(); ++i) {
+    const auto same = [&](const Row& r) {
+      const gpu::Launch &a = s.steps[r.step], &b = s.steps[i];
+      return std::tie(a.kernel, a.groups, a.push) == std::tie(b.kernel, b.groups, b.push);
+    };
+    auto at = std::find_if(rows.begin(), rows.end(), same);
+    if (at == rows.end()) at = rows.insert(rows.end(), {i, 0, 0});
+    ++at->times;
+  }
+  double sum = 0;
+  for (Row& r : rows) {
+    if (why = time_launch(runner, s, s.steps[r.step], &r.seconds); !why.empty()) return why;
+    sum += r.times * r.seconds;
+  }
+  std::vector<Runner::Bytes> inputs;
+  for (const uint64_t n : s.inputs) inputs.emplace_back(n);
+  double whole = 0;
+  if (why = runner->time(s, inputs, 20, &whole); !why.empty()) return why;
+  const auto barriers = std::count_if(s.steps.begin(), s.steps.end(), [](const gpu::Launch& l) { return l.barrier; });
+  std::printf("%s: %.0f us, %zu launches, %td barriers, %zu kernels; each by itself %.0f us\n", file, whole * 1e6,
+              s.steps.size(), barriers, s.kernels.size(), sum * 1e6);
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return a.times * a.seconds > b.times * b.seconds; });
+  for (const Row& r : rows) {
+    const gpu::Launch& step = s.steps[r.step];
+    const gpu::Kernel& k = s.kernels[step.kernel];
+    std::printf("%7.1f us = %3d x %5.1f  node %u %s, %u x %u x %u of %u lanes, kernel %u\n", r.times * r.seconds * 1e6,
+                r.times, r.seconds * 1e6, step.node, k.name.c_str(), step.groups[0], step.groups[1], step.groups[2],
+                k.size[0], step.kernel);
+  }
+  return "";
+}
+
+int run(int count, char** files) {
+  Runner runner;
+  if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
+  for (int i = 1; i < count; ++i) {
+    if (const std::string why = bench(&runner, files[i]); !why.empty()) {
+      std::printf("%s: %s\n", files[i], why.c_str());
+      return 1;
+    }
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace vireo::vulkan
+
+int main(int count, char** files) { return vireo::vulkan::run(count, files); }
