@@ -1,5 +1,5 @@
-// Attention as three launches: scores, their softmax with cap and mask on the way in, and the sum of values. A template
-// that keeps the scores on chip takes its place where they are large.
+// Attention as three launches: scores, their softmax with cap and mask on the way in, and the sum of values. Where
+// products of halves are taken and nobody asks for the scores, it is one launch of a template.
 #include <cmath>
 #include <limits>
 
@@ -38,6 +38,7 @@ class Attend {
     if (std::string why = check(); !why.empty()) return why;
     const Laid keys = joined(kKey, kPastKey, 1, e_.head), values = joined(kNew, kPastValue, 2, e_.value_head);
     const Extents all{e_.batch, e_.q_heads, e_.queries, e_.total()};
+    if (at_once(all, keys, values)) return "";
     const auto bytes = static_cast<uint64_t>(e_.batch * e_.q_heads * e_.queries * e_.total()) * sizeof(float);
     const Laid scores{l_.make_memory(bytes), 0, dense_strides(all)};
     const Laid shares{l_.make_memory(bytes), 0, dense_strides(all)};
@@ -103,6 +104,60 @@ class Attend {
   }
   bool shows(attrs::AttentionScores when) const { return shown_.memory >= 0 && a_.scores() == when; }
 
+  // A view of [batch, query head, query, key] over [batch, key head, repeat, query, key].
+  View by_repeats(const View& view) const {
+    View out = view;
+    const auto insert = [](Extents* e, int64_t second, int64_t third) {
+      if (!e->empty()) *e = {(*e)[0], second, third, (*e)[2], (*e)[3]};
+    };
+    insert(&out.strides, view.strides[1] * repeats_, view.strides[1]);
+    insert(&out.begin, 0, 0);
+    insert(&out.extent, e_.kv_heads, repeats_);
+    return out;
+  }
+
+  // One launch, if there is a program for it.
+  bool at_once(const Extents& all, const Laid& keys, const Laid& values) {
+    if (!l_.target().half_products || l_.node().output(3) >= 0) return false;
+    const Laid query = heads_of(l_.laid(l_.node().inputs[kQuery]), e_.packed, e_.head);
+    AttentionProblem p;
+    p.batch = {e_.batch, e_.kv_heads, repeats_};
+    p.queries = e_.queries;
+    p.keys = e_.total();
+    p.head = e_.head;
+    p.value_head = e_.value_head;
+    p.q = matrix(query, l_.in(kQuery).dtype, false, 2, 3);
+    p.k = matrix(keys, l_.in(kKey).dtype, true, 2, 3);
+    p.v = matrix(values, l_.in(kNew).dtype, true, 2, 3);
+    std::vector<int> reads;
+    ExpressionBuilder s(&p.score);
+    const int product = s.given(kReal);
+    int mask = -1;
+    if (l_.has(kMask)) {
+      mask = s.input(l_.in(kMask).dtype, by_repeats(mask_view(all)));
+      reads.push_back(l_.laid(l_.node().inputs[kMask]).memory);
+    }
+    const int score = s.function(Function::kMul, kReal, product, s.constant_f32(scale()));
+    View unused;
+    unused.strides.assign(5, 0);
+    s.output(biased(s, capped(s, score), mask, 3), unused);
+    ExpressionBuilder b(&p.epilogue);
+    const int sum = as(b, b.given(kReal), l_.out(0).dtype);
+    b.output(sum, unused);  // where it goes is told when there is a program
+    if (!make_attention(p, choose_attention(p, l_.target()), l_.target()).refusal.empty()) return false;
+    const Laid y = heads_of(l_.make(l_.node().outputs[0]), e_.packed, e_.value_head);
+    p.epilogue.outputs[0].view = result(y);
+    Work& w = l_.push(std::move(p));
+    w.operands = {query.memory, keys.memory, values.memory};
+    w.reads = std::move(reads);
+    w.writes = {y.memory};
+    return true;
+  }
+
+  float scale() const {
+    return std::isnan(a_.scale()) ? static_cast<float>(1 / std::sqrt(static_cast<double>(e_.head))) : a_.scale();
+  }
+
   void multiply_keys(const Laid& keys, const Laid& scores) {
     const Laid query = heads_of(l_.laid(l_.node().inputs[kQuery]), e_.packed, e_.head);
     ProductProblem p;
@@ -113,10 +168,8 @@ class Attend {
     p.x = matrix(query, l_.in(kQuery).dtype, false, 2, 3);
     p.w = matrix(keys, l_.in(kKey).dtype, true, 3, 2);
     ExpressionBuilder b(&p.epilogue);
-    const float scale =
-        std::isnan(a_.scale()) ? static_cast<float>(1 / std::sqrt(static_cast<double>(e_.head))) : a_.scale();
     const int sum = b.given(kReal);
-    const int score = b.function(Function::kMul, kReal, sum, b.constant_f32(scale));
+    const int score = b.function(Function::kMul, kReal, sum, b.constant_f32(scale()));
     b.output(score, result(scores));
     if (shows(attrs::AttentionScores::Raw)) b.output(as(b, score, l_.out(3).dtype), result(shown_));
     Work& w = l_.push(std::move(p));
@@ -158,7 +211,7 @@ class Attend {
       mask = v.input(l_.in(kMask).dtype, mask_view(all));
       reads.push_back(l_.laid(l_.node().inputs[kMask]).memory);
     }
-    v.output(biased(v, capped(v, score), mask), {});
+    v.output(biased(v, capped(v, score), mask, 2), {});
     const auto exponential = [](ExpressionBuilder& b) {
       const float never = -std::numeric_limits<float>::infinity();
       const int hidden = b.function(Function::kEqual, DType::kBool, 0, b.constant_f32(never));
@@ -213,8 +266,8 @@ class Attend {
     const int inner = b.function(Function::kTanh, kReal, b.function(Function::kDiv, kReal, score, cap));
     return b.function(Function::kMul, kReal, cap, inner);
   }
-  // A score that is hidden is so whatever it was.
-  int biased(ExpressionBuilder& b, int score, int mask) const {
+  // A score that is hidden is so whatever it was. `query_axis`: of queries in the space; keys have the next.
+  int biased(ExpressionBuilder& b, int score, int mask, uint32_t query_axis) const {
     const int never = b.constant_f32(-std::numeric_limits<float>::infinity());
     if (mask >= 0) {
       if (l_.in(kMask).dtype == DType::kBool) {
@@ -227,9 +280,9 @@ class Attend {
     }
     // How far the key lies behind the query's own position.
     if (!a_.causal() && a_.left_window() < 0 && a_.right_window() < 0) return score;
-    const int query =
-        b.function(Function::kAdd, DType::kI32, b.place(2), b.constant(DType::kI32, static_cast<uint32_t>(e_.past)));
-    const int ahead = b.function(Function::kSub, DType::kI32, b.place(3), query);
+    const int query = b.function(Function::kAdd, DType::kI32, b.place(query_axis),
+                                 b.constant(DType::kI32, static_cast<uint32_t>(e_.past)));
+    const int ahead = b.function(Function::kSub, DType::kI32, b.place(query_axis + 1), query);
     const auto hide_above = [&](int distance, int64_t most) {
       const int far =
           b.function(Function::kLess, DType::kBool, b.constant(DType::kI32, static_cast<uint32_t>(most)), distance);

@@ -23,6 +23,12 @@ Extents space_of(const Problem& problem) {
     shape.push_back(product->n);
     return shape;
   }
+  if (const auto* const attention = std::get_if<AttentionProblem>(&problem)) {
+    Extents shape = attention->batch;
+    shape.push_back(attention->queries);
+    shape.push_back(attention->value_head);
+    return shape;
+  }
   Extents places;
   const auto set = [&places](Extents before, const Window& w, int64_t last) {
     places = std::move(before);

@@ -26,6 +26,17 @@ Target device() {
   return t;
 }
 
+Target with_unit() {
+  Target t = device();
+  t.subgroup = 32;
+  t.workgroup = t.workgroup_x = 1024;
+  t.shared_bytes = 49152;
+  t.float16 = true;
+  t.units = {{16, 16, 16}};
+  t.half_products = true;
+  return t;
+}
+
 template <class Make>
 std::vector<uint8_t> attributes(const Make& make) {
   ::flatbuffers::FlatBufferBuilder b;
@@ -265,6 +276,14 @@ TEST(GpuLower, AttentionIsThreeLaunches) {
   });
   const int32_t y = net.node(Op::kAttention, causal, {q, k, v}, {1, 4, 8, 16});
   EXPECT_EQ(net.schedule({y}).steps.size(), 3u);
+  Schedule one;
+  EXPECT_EQ(net.lower({y}, &one, with_unit()).why, "");
+  ASSERT_EQ(one.steps.size(), 1u) << "where products of halves are taken";
+  EXPECT_EQ(one.steps[0].bindings.size(), 4u);
+  Target exact = with_unit();
+  exact.half_products = false;
+  EXPECT_EQ(net.lower({y}, &one, exact).why, "");
+  EXPECT_EQ(one.steps.size(), 3u);
 }
 
 TEST(GpuLower, EqualKernelsAreThereOnce) {
@@ -310,17 +329,6 @@ TEST(GpuLower, DeepProductsOfFewTilesAreSplit) {
   EXPECT_TRUE(s.steps[1].barrier);
   EXPECT_EQ(s.steps[1].bindings.size(), 3u) << "one buffer has the sums of all shares";
   EXPECT_EQ(s.inner_bytes, place_up(32 * 64 * 49 * 4));
-}
-
-Target with_unit() {
-  Target t = device();
-  t.subgroup = 32;
-  t.workgroup = t.workgroup_x = 1024;
-  t.shared_bytes = 49152;
-  t.float16 = true;
-  t.units = {{16, 16, 16}};
-  t.half_products = true;
-  return t;
 }
 
 // A matrix unit fills a device with smaller tiles, and only great depths are worth a launch that adds up.

@@ -105,7 +105,8 @@ void ExpressionBuilder::output(int value, View view) {
 }
 
 const char* template_of(const Problem& problem) {
-  static constexpr const char* kNames[] = {"chain", "rows", "product", "convolution", "pool", "depthwise", "scan"};
+  static constexpr const char* kNames[] = {"chain", "rows",      "product", "convolution",
+                                           "pool",  "depthwise", "scan",    "attention"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
@@ -118,6 +119,7 @@ std::vector<Expression*> expressions_of(Problem& problem) {
     all.push_back(&rows->epilogue);
     return all;
   }
+  if (auto* const attention = std::get_if<AttentionProblem>(&problem)) return {&attention->score, &attention->epilogue};
   if (auto* const product = std::get_if<ProductProblem>(&problem)) return {&product->epilogue};
   if (auto* const convolution = std::get_if<ConvolutionProblem>(&problem)) return {&convolution->epilogue};
   if (auto* const pool = std::get_if<PoolProblem>(&problem)) return {&pool->epilogue};
@@ -135,6 +137,7 @@ struct Maker {
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
   Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
+  Dispatch operator()(const AttentionProblem& p) const { return make_attention(p, choose_attention(p, t), t); }
   Dispatch operator()(const PoolProblem& p) const { return make_pool(p, choose_pool(p, t), t); }
   Dispatch operator()(const DepthwiseProblem& p) const { return make_depthwise(p, choose_depthwise(p, t), t); }
 };

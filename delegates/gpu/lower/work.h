@@ -8,6 +8,7 @@
 
 #include "delegates/gpu/lower/network.h"
 #include "delegates/gpu/schedule/schedule.h"
+#include "delegates/gpu/templates/attention.h"
 #include "delegates/gpu/templates/chain.h"
 #include "delegates/gpu/templates/pool.h"
 #include "delegates/gpu/templates/product.h"
@@ -48,7 +49,7 @@ constexpr const char* kNotShown = "the host does not show one of its values";
 Extents dense_strides(const Extents& dims);
 
 using Problem = std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem,
-                             DepthwiseProblem, ScanProblem>;
+                             DepthwiseProblem, ScanProblem, AttentionProblem>;
 
 // One launch in the making.
 struct Work {

@@ -71,29 +71,6 @@ void finish(const char* name, const Expression& epilogue, const ProductTiling& t
   out->push = numbers.words();
 }
 
-// x's rows or w's columns: base + line * along + k * step.
-ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v, uint32_t binding, int32_t zero,
-                              int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride,
-                              const std::vector<Value>& batch) {
-  ProductOperand out;
-  out.tensor = {v.dtype, binding};
-  out.zero = zero;
-  out.k_is_fastest = k_stride == 1;
-  Extents others = v.batch;
-  others.push_back(v.offset);
-  others.push_back(out.k_is_fastest ? line_stride : k_stride);
-  if (out.k_is_fastest || line_stride == 1)
-    out.neighbours = neighbours_of(v.dtype, out.k_is_fastest ? depth : lines, others);
-  Value base = numbers(v.offset);
-  for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
-  const Value along = numbers(line_stride), step = numbers(k_stride);
-  out.line = [=](Value line) { return ProductOperand::Line{{base + line * along}}; };
-  out.read = [=, &b](const ProductOperand::Line& line, Value first, Value k) {
-    return ProductOperand::Element{line.parts[0] + (first + k) * step, b.boolean(true)};
-  };
-  return out;
-}
-
 // The order in which k runs over channels and taps is that of the weights.
 struct DepthOrder {
   bool channels_last;
@@ -128,6 +105,28 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
 }
 
 }  // namespace
+
+ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v, uint32_t binding, int32_t zero,
+                              int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride,
+                              const std::vector<Value>& batch) {
+  ProductOperand out;
+  out.tensor = {v.dtype, binding};
+  out.zero = zero;
+  out.k_is_fastest = k_stride == 1;
+  Extents others = v.batch;
+  others.push_back(v.offset);
+  others.push_back(out.k_is_fastest ? line_stride : k_stride);
+  if (out.k_is_fastest || line_stride == 1)
+    out.neighbours = neighbours_of(v.dtype, out.k_is_fastest ? depth : lines, others);
+  Value base = numbers(v.offset);
+  for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
+  const Value along = numbers(line_stride), step = numbers(k_stride);
+  out.line = [=](Value line) { return ProductOperand::Line{{base + line * along}}; };
+  out.read = [=, &b](const ProductOperand::Line& line, Value first, Value k) {
+    return ProductOperand::Element{line.parts[0] + (first + k) * step, b.boolean(true)};
+  };
+  return out;
+}
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
   return choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,

@@ -32,6 +32,11 @@ struct ProductOperand {
   std::function<Element(const Line&, Value, Value)> read;
 };
 
+// Lines of a matrix (rows of x, columns of w): base + line * line_stride + k * k_stride, in the matrix of a batch.
+ProductOperand matrix_operand(Builder& builder, Numbers& numbers, const MatrixView& view, uint32_t binding,
+                              int32_t zero, int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride,
+                              const std::vector<Value>& batch);
+
 struct ProductShape {
   int64_t m = 1, n = 1, k = 1;
   DType sum = DType::kF32;

@@ -1,0 +1,181 @@
+// Attention in one launch, against plain loops in float64.
+#include "delegates/gpu/templates/attention.h"
+
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include "delegates/gpu/templates/testing.h"
+
+namespace vireo::gpu::attention_test {
+namespace {
+
+struct Case {
+  int64_t batch, heads, repeats, queries, keys, head, value_head;
+  bool causal, masked;
+  DType stored;
+};
+
+// Numbers that float16 has.
+std::vector<float> halves(int64_t count, uint32_t seed) {
+  std::vector<float> out = random_floats(static_cast<size_t>(count), seed);
+  for (float& v : out) v = floorf(v * 256) / 256;
+  return out;
+}
+Bytes stored_as(DType type, const std::vector<float>& v) {
+  if (type == DType::kF32) return bytes_of(v);
+  std::vector<uint16_t> out;
+  for (const float f : v) out.push_back(half_of(f));
+  return bytes_of(out);
+}
+
+int step(Expression* e, Function f, DType type, int a, int b = -1, int c = -1, uint64_t bits = 0) {
+  Step s;
+  s.function = f;
+  s.type = type;
+  s.a = a;
+  s.b = b;
+  s.c = c;
+  s.bits = bits;
+  e->steps.push_back(s);
+  return static_cast<int>(e->inputs.size() + e->steps.size()) - 1;
+}
+
+// product / 4, plus a bias of [queries, keys] where masked, hidden above the diagonal where causal.
+Expression score_of(const Case& c) {
+  Expression e;
+  Input product;
+  product.given = true;
+  e.inputs = {product};
+  if (c.masked) {
+    Input bias;
+    bias.view.strides = {0, 0, 0, c.keys, 1};
+    e.inputs.push_back(bias);
+  }
+  const int quarter = step(&e, Function::kConstant, DType::kF32, -1, -1, -1, 0x3e800000);
+  int score = step(&e, Function::kMul, DType::kF32, 0, quarter);
+  if (c.masked) score = step(&e, Function::kAdd, DType::kF32, score, 1);
+  if (c.causal) {
+    const int query = step(&e, Function::kPlace, DType::kI32, -1, -1, -1, 3),
+              key = step(&e, Function::kPlace, DType::kI32, -1, -1, -1, 4);
+    const int far = step(&e, Function::kLess, DType::kBool, query, key);
+    const int never = step(&e, Function::kConstant, DType::kF32, -1, -1, -1, 0xff800000);
+    score = step(&e, Function::kWhere, DType::kF32, far, never, score);
+  }
+  View unused;
+  unused.strides.assign(5, 0);
+  e.outputs = {{score, unused}};
+  return e;
+}
+
+AttentionProblem problem_of(const Case& c) {
+  AttentionProblem p;
+  p.batch = {c.batch, c.heads, c.repeats};
+  p.queries = c.queries;
+  p.keys = c.keys;
+  p.head = c.head;
+  p.value_head = c.value_head;
+  const int64_t all = c.heads * c.repeats;
+  // Queries and results have heads side by side, keys and values one after another.
+  p.q = {c.stored, 0, {c.queries * all * c.head, c.repeats * c.head, c.head}, all * c.head, 1};
+  p.k = {c.stored, 0, {c.heads * c.keys * c.head, c.keys * c.head, 0}, c.head, 1};
+  p.v = {c.stored, 0, {c.heads * c.keys * c.value_head, c.keys * c.value_head, 0}, c.value_head, 1};
+  p.score = score_of(c);
+  Input sum;
+  sum.given = true;
+  p.epilogue.inputs = {sum};
+  View y;
+  y.strides = {c.queries * all * c.value_head, c.repeats * c.value_head, c.value_head, all * c.value_head, 1};
+  p.epilogue.outputs = {{0, y}};
+  return p;
+}
+
+void add(Trials& trials, const Case& c, const AttentionTiling& tiling, const Target& target) {
+  const int64_t all = c.heads * c.repeats;
+  const std::vector<float> q = halves(c.batch * c.queries * all * c.head, 1),
+                           k = halves(c.batch * c.heads * c.keys * c.head, 2),
+                           v = halves(c.batch * c.heads * c.keys * c.value_head, 3);
+  std::vector<float> bias = halves(c.queries * c.keys, 4);
+  for (int64_t n = 0; n < c.keys; ++n) bias[static_cast<size_t>(n)] = -INFINITY;  // the first query has no key
+  const auto count = static_cast<size_t>(c.batch * c.queries * all * c.value_head);
+  std::vector<Bytes> bindings = {stored_as(c.stored, q), stored_as(c.stored, k), stored_as(c.stored, v)};
+  if (c.masked) bindings.push_back(bytes_of(bias));
+  bindings.emplace_back(count * 4, uint8_t{1});
+  const AttentionProblem p = problem_of(c);
+  trials.add("attention " + std::to_string(c.queries) + " " + std::to_string(c.keys) + " " + std::to_string(c.head),
+             make_attention(p, tiling, target), target, bindings, [=](const std::vector<Bytes>& out) {
+               const std::vector<float> y = as<float>(out.back());
+               const auto at = [](const std::vector<float>& from, int64_t i) {
+                 return static_cast<double>(from[static_cast<size_t>(i)]);
+               };
+               for (int64_t row = 0; row < c.batch * all * c.queries; ++row) {
+                 const int64_t m = row % c.queries, head = row / c.queries % all, b = row / c.queries / all;
+                 const int64_t of_query = (b * c.queries + m) * all + head, kv = b * c.heads + head / c.repeats;
+                 std::vector<double> share(static_cast<size_t>(c.keys));
+                 double most = -INFINITY, total = 0;
+                 for (int64_t n = 0; n < c.keys; ++n) {
+                   double s = 0;
+                   for (int64_t e = 0; e < c.head; ++e)
+                     s += at(q, of_query * c.head + e) * at(k, (kv * c.keys + n) * c.head + e);
+                   s = s / 4 + (c.masked ? at(bias, m * c.keys + n) : 0);
+                   if (c.causal && n > m) s = -INFINITY;
+                   share[static_cast<size_t>(n)] = s;
+                   most = fmax(most, s);
+                 }
+                 for (double& s : share) s = isinf(most) ? 0 : exp(s - most);
+                 for (const double s : share) total += s;
+                 for (int64_t e = 0; e < c.value_head; ++e) {
+                   double sum = 0, size = 0;
+                   for (int64_t n = 0; n < c.keys; ++n) {
+                     const double value = at(v, (kv * c.keys + n) * c.value_head + e);
+                     const double one = total == 0 ? 0 : share[static_cast<size_t>(n)] / total * value;
+                     sum += one;
+                     size += fabs(one);
+                   }
+                   // Shares are rounded to float16: 2^-11 of each.
+                   ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(of_query * c.value_head + e)]), sum,
+                               5e-4 * size + 1e-6)
+                       << row << " " << e;
+                 }
+               }
+             });
+}
+
+TEST(Attention, ByMatrixUnits) {
+  Trials trials;
+  const Target target = unit_target();
+  const Case cases[] = {
+      {1, 1, 1, 16, 32, 16, 16, false, false, DType::kF16},  // one step
+      {2, 2, 1, 20, 37, 16, 32, false, false, DType::kF32},  // sizes that tiles do not divide
+      {1, 2, 3, 9, 150, 24, 16, false, true, DType::kF32},   // several steps, shared heads, a bias
+      {1, 2, 1, 70, 70, 32, 32, true, false, DType::kF16},   // hidden keys
+      {1, 3, 1, 33, 128, 32, 32, false, true, DType::kF16},
+      {1, 1, 2, 5, 21, 10, 6, true, true, DType::kF32},
+  };
+  for (const Case& c : cases) {
+    const AttentionProblem p = problem_of(c);
+    add(trials, c, choose_attention(p, target), target);
+  }
+  AttentionTiling several = choose_attention(problem_of(cases[3]), target);
+  several.keys = 32;
+  several.down = 2;
+  several.across = 1;
+  add(trials, cases[3], several, target);
+}
+
+TEST(Attention, WhatDoesNotFitIsRefused) {
+  const Case c = {1, 1, 1, 16, 32, 16, 16, false, false, DType::kF16};
+  AttentionProblem p = problem_of(c);
+  EXPECT_NE(make_attention(p, choose_attention(p, rich_target()), rich_target()).refusal, "");  // no unit
+  const Target target = unit_target();
+  AttentionTiling t = choose_attention(p, target);
+  EXPECT_EQ(make_attention(p, t, target).refusal, "");
+  t.across = 64;
+  EXPECT_NE(make_attention(p, t, target).refusal, "");
+  p.k.dtype = DType::kBF16;
+  EXPECT_NE(make_attention(p, choose_attention(p, target), target).refusal, "");
+  p.head = p.value_head = 1024;  // shared memory
+  EXPECT_EQ(choose_attention(p, target).unit.m, 0u);
+}
+
+}  // namespace
+}  // namespace vireo::gpu::attention_test

@@ -1,0 +1,123 @@
+#include "delegates/gpu/templates/matrix_stage.h"
+
+#include <algorithm>
+
+namespace vireo::gpu {
+namespace {
+
+Value below(Builder& b, Value v, Value end, int64_t extent, uint32_t tile) {
+  return extent % tile == 0 ? b.boolean(true) : v < end;
+}
+
+}  // namespace
+
+Lie lie_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
+  const bool along_k = operand.k_is_fastest || operand.neighbours == 1;
+  const uint32_t pitch = (along_k ? depth : lines) / kChunk + 1;
+  return {along_k, pitch, pitch * (along_k ? lines : depth)};
+}
+
+uint32_t most_quads(uint32_t lines, uint32_t depth) {
+  return std::max(lines * (depth / kChunk + 1), depth * (lines / kChunk + 1));
+}
+
+MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines,
+                         uint32_t depth, uint32_t lanes, uint32_t first)
+    : b_(builder),
+      target_(target),
+      operand_(operand),
+      lines_(lines),
+      depth_(depth),
+      first_(first),
+      lie_(lie_of(operand, lines, depth)) {
+  const bool along_k = lie_.along_k, wide = operand.neighbours > 1;
+  const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, of_line = (along_k ? depth : lines) / kChunk;
+  const uint32_t count = lines * depth / kChunk;
+  for (uint32_t turn = 0; turn * lanes < count; ++turn) {
+    const Value at = b_.lane() + int64_t{turn} * lanes;
+    Turn one;
+    // Neighbouring lanes take neighbours in memory.
+    const bool lines_first = along_k && !operand.k_is_fastest;
+    const Value outer = lines_first ? at % lines : at / of_line, chunk = lines_first ? at / lines : at % of_line;
+    one.place = outer * lie_.pitch + chunk;
+    one.there = (turn + 1) * lanes > count ? at < count : b_.boolean(true);
+    for (uint32_t e = 0; e < kChunk; e += of_piece) {
+      const Value inner = chunk * kChunk + e;
+      Piece piece;
+      piece.line = along_k ? outer : inner;
+      piece.k = along_k ? inner : outer;
+      piece.raw = b_.variable(of_piece == 1 ? Type::kU32 : Type::kQuad);
+      one.pieces.push_back(piece);
+    }
+    turns_.push_back(std::move(one));
+  }
+}
+
+void MatrixStage::take(Value first, Value end, int64_t extent) {
+  for (Turn& turn : turns_) {
+    for (size_t e = 0; e < turn.pieces.size(); ++e) {
+      if (lie_.along_k && e != 0) {
+        turn.pieces[e].known = turn.pieces[0].known;
+        continue;
+      }
+      // A line that is not there is read as the last one: what is made of it is not used.
+      const Value line = first + turn.pieces[e].line;
+      const int64_t last = lie_.along_k ? 1 : static_cast<int64_t>(kChunk / turn.pieces.size());
+      turn.pieces[e].known = operand_.line(b_.select(below(b_, line, end, extent, lines_), line, end - last));
+    }
+  }
+}
+
+void MatrixStage::fetch(Value k0, Value end, int64_t extent) {
+  const Value zero = b_.u32(0), nothing = operand_.neighbours > 1 ? b_.join({zero, zero, zero, zero}) : zero;
+  const bool whole = extent % depth_ == 0;
+  for (const Turn& turn : turns_) {
+    b_.when(turn.there, [&] {
+      for (const Piece& piece : turn.pieces) {
+        const Value k = k0 + piece.k;
+        const ProductOperand::Element e =
+            whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
+        piece.raw.set(nothing);
+        b_.when(e.inside & below(b_, k, end, extent, depth_), [&] { piece.raw.set(raw(e.index)); });
+      }
+    });
+  }
+}
+
+Value MatrixStage::raw(Value index) {
+  const uint32_t binding = operand_.tensor.binding;
+  if (operand_.neighbours > 1)
+    return b_.load(Type::kQuad, b_.buffer(binding, Element::kQuad, false), index >> (is_half() ? 3 : 2));
+  if (!is_half()) return b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index);
+  if (target_.storage16) return b_.load(Type::kU32, b_.buffer(binding, Element::kHalfWord, false), index);
+  const Value word = b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index >> 1);
+  return (word >> ((index & 1) * 16)) & 0xFFFF;
+}
+
+void MatrixStage::keep(uint32_t array, Value tile) {
+  for (const Turn& turn : turns_) {
+    b_.when(turn.there, [&] { b_.shared_store(array, tile + first_ + turn.place, halves(turn)); });
+  }
+}
+
+// The quad of a turn.
+Value MatrixStage::halves(const Turn& turn) {
+  const bool half = is_half(), wide = operand_.neighbours > 1;
+  if (half && wide) return turn.pieces[0].raw.get();
+  std::array<Value, kChunk> words;
+  for (uint32_t e = 0; e < kChunk; ++e)
+    words[e] = wide ? b_.part(turn.pieces[e / 4].raw.get(), e % 4) : turn.pieces[e].raw.get();
+  std::array<Value, 4> out;
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Value low = words[2 * i], high = words[2 * i + 1];
+    out[i] = half ? low | (high << 16) : b_.pack_halves(b_.bitcast(low, Type::kF32), b_.bitcast(high, Type::kF32));
+  }
+  return b_.join(out);
+}
+
+Value MatrixStage::first_quad(Value tile, Value line, uint32_t k) const {
+  const Value in_tile = lie_.along_k ? line * lie_.pitch + k / kChunk : line / kChunk + k * lie_.pitch;
+  return tile + first_ + in_tile;
+}
+
+}  // namespace vireo::gpu

@@ -1,0 +1,67 @@
+// An operand's tiles of halves in shared memory, on their way to a matrix unit.
+//
+// Shared memory is an array of quads, eight halves each. A quad's neighbours follow the depth, or the lines where only
+// those lie side by side in memory. Elements are fetched as they lie in memory, and become halves when they are kept.
+#ifndef VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
+#define VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
+
+#include <vector>
+
+#include "delegates/gpu/templates/product_body.h"
+
+namespace vireo::gpu {
+
+constexpr uint32_t kChunk = 8;  // halves of a quad
+
+// How a tile lies in shared memory.
+struct Lie {
+  bool along_k;    // a quad's neighbours follow k
+  uint32_t pitch;  // quads from a line to the next; from a k to the next where a quad follows lines
+  uint32_t quads;
+};
+Lie lie_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
+// Of whatever lie: one quad more than a line needs, so that neighbouring lines begin in other banks.
+uint32_t most_quads(uint32_t lines, uint32_t depth);
+
+class MatrixStage {
+ public:
+  // Tiles of lines x depth, multiples of 8, that `lanes` lanes fill, from quad `first` of a tile's memory on.
+  MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines, uint32_t depth,
+              uint32_t lanes, uint32_t first);
+
+  // The next tiles are of the lines from `first` on, below `end`, which is `extent`.
+  void take(Value first, Value end, int64_t extent);
+  // Asks for the tile from depth k0 on; what lies behind the depth's end, or is no element, is 0.
+  void fetch(Value k0, Value end, int64_t extent);
+  // Writes what was asked for into the tile at quad `tile` of an array.
+  void keep(uint32_t array, Value tile);
+
+  const Lie& lie() const { return lie_; }
+  // The first quad of the matrix of lines from `line` on, at depth k of a tile.
+  Value first_quad(Value tile, Value line, uint32_t k) const;
+
+ private:
+  struct Piece {  // elements that lie side by side, from one load
+    Value line, k;
+    ProductOperand::Line known;
+    Variable raw;
+  };
+  struct Turn {  // one quad of a lane
+    Value place, there;
+    std::vector<Piece> pieces;
+  };
+  bool is_half() const { return operand_.tensor.dtype == DType::kF16; }
+  Value raw(Value index);
+  Value halves(const Turn& turn);
+
+  Builder& b_;
+  const Target& target_;
+  const ProductOperand& operand_;
+  uint32_t lines_, depth_, first_;
+  Lie lie_;
+  std::vector<Turn> turns_;
+};
+
+}  // namespace vireo::gpu
+
+#endif  // VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
