@@ -18,7 +18,8 @@ namespace vireo::quant {
 // where nothing but q, k and v goes into it and the number of keys is known. The last product has the operator's name;
 // new values are named after its result, with "_scores", "_shares" and so on. All values must have names. Where q, k
 // and v are parts of one product's result, the product is divided with them, so that each has a scale of its own; the
-// parts have its name and " (q)", " (k)" and " (v)". `left`: those that stay, and why. Returns how many became products.
+// parts have its name and " (q)", " (k)" and " (v)". `left`: those that stay, and why. Returns how many became
+// products.
 size_t spell_attention(ir::Graph& graph, const std::function<const char*(const ir::Node&)>& keep,
                        std::vector<std::pair<const ir::Node*, std::string>>* left);
 

@@ -18,7 +18,8 @@ using Left = std::vector<std::pair<const ir::Node*, std::string>>;
 
 size_t spelled(ir::Graph& g, Left* left = nullptr) {
   Left none;
-  return spell_attention(g, [](const ir::Node&) -> const char* { return nullptr; }, left == nullptr ? &none : left);
+  return spell_attention(
+      g, [](const ir::Node&) -> const char* { return nullptr; }, left == nullptr ? &none : left);
 }
 
 std::vector<float> run(const ir::Graph& g) {
@@ -67,11 +68,12 @@ TEST(SpellAttention, HeadsBeforeRowsAndAScale) {
 }
 
 TEST(SpellAttention, OneProductOfAllIsDivided) {
-  for (const char* text :
-       {"input %x f32[1,5,4]\n%m = MatMul(%x, w[4,18])\n%a = Add(b[18], %m)\n"
-        "%q, %k, %v = Split(%a, i64[3]{6,6,6}) {axis:-1}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y",
-        "input %x f32[5,4]\n%a = Gemm(%x, w[18,4], b[18]) {trans_b:true}\n%r = Reshape(%a, i64[3]{1,5,18})\n"
-        "%q, %k, %v = Split(%r, i64[3]{6,6,6}) {axis:2}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y"})
+  for (
+      const char* text :
+      {"input %x f32[1,5,4]\n%m = MatMul(%x, w[4,18])\n%a = Add(b[18], %m)\n"
+       "%q, %k, %v = Split(%a, i64[3]{6,6,6}) {axis:-1}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y",
+       "input %x f32[5,4]\n%a = Gemm(%x, w[18,4], b[18]) {trans_b:true}\n%r = Reshape(%a, i64[3]{1,5,18})\n"
+       "%q, %k, %v = Split(%r, i64[3]{6,6,6}) {axis:2}\n%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y"})
     expect_same_answers(text);
   const auto g = parsed(
       "input %x f32[1,5,4]\n%m = MatMul(%x, w[4,18])\n%a = Add(%m, b[18])\n"
@@ -124,7 +126,9 @@ TEST(SpellAttention, ARecipeKeepsIt) {
       "input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,6]\n"
       "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
   Left left;
-  EXPECT_EQ(spell_attention(*g, [](const ir::Node&) { return "as it is"; }, &left), 0u);
+  EXPECT_EQ(spell_attention(
+                *g, [](const ir::Node&) { return "as it is"; }, &left),
+            0u);
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].second, "as it is");
 }
@@ -147,7 +151,8 @@ TEST(SpellAttention, PairsStayWhereTheirNeighboursDo) {
       "output %y");
   EXPECT_TRUE(plan_of(*masked).pairs.empty());
   const auto plain = parsed(
-      "input %x f32[4,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%s = MatMul(%q, %k)\n%y = MatMul(%s, u[4,4])\n"
+      "input %x f32[4,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%s = MatMul(%q, %k)\n%y = MatMul(%s, "
+      "u[4,4])\n"
       "output %y");
   EXPECT_EQ(plan_of(*plain).pairs.size(), 1u);
 }

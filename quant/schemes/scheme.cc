@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "quant/schemes/bf16.h"
+#include "quant/schemes/dynamic.h"
 #include "quant/schemes/fp16.h"
 #include "quant/schemes/weights.h"
 
 namespace vireo::quant {
 namespace {
-constexpr const Scheme* kSchemes[] = {&kBf16, &kFp16, &kInt4, &kInt8Weights};
+constexpr const Scheme* kSchemes[] = {&kBf16, &kFp16, &kInt4, &kInt8Weights, &kInt8Dynamic};
 
 // One half of a scheme.
 class SchemeStage final : public Stage {
@@ -49,8 +50,8 @@ Span<const Scheme* const> schemes() { return kSchemes; }
 
 Stages stages_of(const Scheme& scheme, const TellTensor& tell) {
   const std::string name = std::string("quantize_") + scheme.name;
-  Stages out = {std::make_shared<SchemeStage>(StagePlace::kBeforeFusion, name, scheme, "products", scheme.check_atol,
-                                              scheme.run, tell)};
+  Stages out = {
+      std::make_shared<SchemeStage>(scheme.place, name, scheme, "products", scheme.check_atol, scheme.run, tell)};
   if (scheme.after != nullptr) {
     out.push_back(std::make_shared<SchemeStage>(StagePlace::kAfterFusion, name + "_between", scheme,
                                                 "values between nodes", 0, scheme.after, tell));

@@ -11,8 +11,8 @@
 
 namespace vireo::quant {
 
-// Changes one graph whose patterns are recognised and whose layouts are chosen; operators are fused after it. It says
-// of each node that it looked at and left why.
+// Changes one graph whose patterns are recognised and, at its usual place, whose layouts are chosen; operators are
+// fused after it. It says of each node that it looked at and left why.
 struct Scheme {
   const char* name;   // as the command line has it
   const char* about;  // one line for its help
@@ -20,6 +20,7 @@ struct Scheme {
   double check_atol;  // of an output's largest value: what a comparison with the unchanged graph must allow at least
   // What it changes when operators are fused; null: nothing.
   void (*after)(ir::Graph& graph, PassLog& log) = nullptr;
+  StagePlace place = StagePlace::kBeforeFusion;  // of `run`
 };
 
 Span<const Scheme* const> schemes();

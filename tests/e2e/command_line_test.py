@@ -383,7 +383,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("run", "--pack"), {"--packing"})
         self.assertEqual(self.bash("run", "m.vireo", "--packing", ""), {"default", "always", "never"})
         self.assertEqual(self.bash("run", "m.vireo", "--packing", "=", "al"), {"always"})
-        self.assertEqual(self.bash("convert", "m.onnx", "--quantize", "int"), {"int4", "int8", "int8-weights"})
+        self.assertEqual(self.bash("convert", "m.onnx", "--quantize", "int"), {"int4", "int8", "int8-dynamic", "int8-weights"})
         self.assertIn("mcu", self.bash("check", "m.onnx", "--target", ""))
         self.assertEqual(self.bash("completion", ""), {"bash", "zsh", "fish"})
         self.assertEqual(self.bash("help", "conv"), {"convert"})
@@ -404,7 +404,7 @@ class Completion(unittest.TestCase):
 
     def test_zsh_and_fish_offer_the_same(self):
         zsh, fish = (support.vireo("completion", shell).stdout for shell in ("zsh", "fish"))
-        for part in ("compadd -- always default never", "_files -g '*.(vireo|onnx)'", "compadd -- bf16 fp16 int4 int8-weights"):
+        for part in ("compadd -- always default never", "_files -g '*.(vireo|onnx)'", "compadd -- bf16 fp16 int4 int8-weights int8-dynamic"):
             self.assertIn(part, zsh)
         for part in ("-l packing -r -a 'always default never' -f", "__fish_complete_suffix .vireo; __fish_complete_suffix .onnx"):
             self.assertIn(part, fish)

@@ -54,8 +54,7 @@ class Reader {
     int32_t result = product.outputs[0];
     if (count - n == 4) {
       const vireo_graph_node last = body_.node(n + 3);
-      if (static_cast<Op>(last.op) != Op::kTranspose || last.inputs[0] != result ||
-          !read_axes(last, out_.rank, out_.y))
+      if (static_cast<Op>(last.op) != Op::kTranspose || last.inputs[0] != result || !read_axes(last, out_.rank, out_.y))
         return false;
       result = last.outputs[0];
     }

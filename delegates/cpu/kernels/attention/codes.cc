@@ -128,8 +128,8 @@ void attention_codes(const AttentionCodes& s, const uint8_t* q, const uint8_t* k
       softmax_codes(softmax, scores, scores, alone);
       for (int64_t h = 0; h < heads; ++h) {
         const int64_t head = i / blocks + h;
-        gemm_i8(result_of(s, count), scores + h * count * s.keys, v + at(head, s.v), y + at(head, s.y) + first * s.y.row,
-                alone, product);
+        gemm_i8(result_of(s, count), scores + h * count * s.keys, v + at(head, s.v),
+                y + at(head, s.y) + first * s.y.row, alone, product);
       }
     }
   });
