@@ -109,7 +109,7 @@ FULL = {
     "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
     "cortex-m4-integer": Part(
         tests=r"(golden(_wide)?|kws_int8)_selftest", kernels="cortex-m4-integer",
-        **dict(FIRMWARE, nodes=[*FIRMWARE["nodes"], r"delegates/mcu/(adapters/.*|kernels/.*|adapters\.def)", r"tests/smoke/(count(er)?\.c|measure_instructions|instructions\.tsv|quantized\.py)"])),
+        **dict(FIRMWARE, nodes=[*FIRMWARE["nodes"], r"delegates/mcu/(adapters/.*|kernels/.*|adapters\.def)", r"tests/smoke/((count(er)?|mcu_cores)\.c|measure_(core|instructions)|instructions\.tsv|quantized\.py)"])),
     "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_(npu|vulkan)\.so"]),
     "fuzz": Part([TOOL, r"tests/fuzz/differential/.*\.py"]),
     "levels": Part(tests=r"e2e_dispatch_levels"),

@@ -2,7 +2,7 @@
 
 #include "delegates/mcu/kernels/lanes.h"
 
-static inline int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
+MCU_INLINE int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
 
 void vireo_mcu_add(const vireo_mcu_binary* f, const uint8_t* a, const uint8_t* b, uint8_t* y) {
   const int32_t a_zero = code(f->a_zero, f->a_flip), b_zero = code(f->b_zero, f->b_flip);

@@ -165,15 +165,21 @@ static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f, const int
 /* 3x3, any stride: sums of nine products without a loop. */
 static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
                         uint8_t* y, int32_t y_step) {
-  const int16_t* const w = f->taps;
-  for (int32_t i = 0; i < rows; ++i, band += c->stride[0] * pitch) {
+  /* Copies: a store of a byte might change what lies behind a pointer. */
+  const int32_t w0 = f->taps[0], w1 = f->taps[1], w2 = f->taps[2], w3 = f->taps[3], w4 = f->taps[4], w5 = f->taps[5];
+  const int32_t w6 = f->taps[6], w7 = f->taps[7], w8 = f->taps[8];
+  const uint32_t bias = f->bias;
+  const float m = f->m;
+  const vireo_mcu_codes codes = c->codes;
+  const int32_t columns = c->out[1], stride = c->stride[1], down = c->stride[0] * pitch;
+  for (int32_t i = 0; i < rows; ++i, band += down) {
     const int8_t* a = band;
-    for (int32_t j = 0; j < c->out[1]; ++j, a += c->stride[1], y += y_step) {
+    for (int32_t j = columns; j > 0; --j, a += stride, y += y_step) {
       const int8_t *const b = a + pitch, *const d = b + pitch;
-      const uint32_t sum = f->bias + (uint32_t)(a[0] * w[0]) + (uint32_t)(a[1] * w[1]) + (uint32_t)(a[2] * w[2]) +
-                           (uint32_t)(b[0] * w[3]) + (uint32_t)(b[1] * w[4]) + (uint32_t)(b[2] * w[5]) +
-                           (uint32_t)(d[0] * w[6]) + (uint32_t)(d[1] * w[7]) + (uint32_t)(d[2] * w[8]);
-      *y = (uint8_t)mcu_requantize((int32_t)sum, f->m, &c->codes);
+      uint32_t sum = bias + (uint32_t)(a[0] * w0) + (uint32_t)(a[1] * w1) + (uint32_t)(a[2] * w2);
+      sum += (uint32_t)(b[0] * w3) + (uint32_t)(b[1] * w4) + (uint32_t)(b[2] * w5);
+      sum += (uint32_t)(d[0] * w6) + (uint32_t)(d[1] * w7) + (uint32_t)(d[2] * w8);
+      *y = (uint8_t)mcu_requantize((int32_t)sum, m, &codes);
     }
   }
 }

@@ -18,21 +18,23 @@
 #define VIREO_MCU_LANES VIREO_MCU_DSP
 #endif
 
-/* What is not worth room in the loops that call it. */
+/* A few instructions, also where the compiler is asked for small code; and what no loop should make room for. */
 #if defined(__GNUC__)
+#define MCU_INLINE static inline __attribute__((always_inline))
 #define MCU_COLD __attribute__((noinline, cold))
 #else
+#define MCU_INLINE static inline
 #define MCU_COLD
 #endif
 
 /* Words at any address; one instruction where the core loads unaligned words. */
-static inline uint32_t mcu_load(const void* p) {
+MCU_INLINE uint32_t mcu_load(const void* p) {
   uint32_t v;
   memcpy(&v, p, 4);
   return v;
 }
-static inline void mcu_store(void* p, uint32_t v) { memcpy(p, &v, 4); }
-static inline void mcu_store_half(void* p, uint32_t v) {
+MCU_INLINE void mcu_store(void* p, uint32_t v) { memcpy(p, &v, 4); }
+MCU_INLINE void mcu_store_half(void* p, uint32_t v) {
   const uint16_t half = (uint16_t)v;
   memcpy(p, &half, 2);
 }
@@ -40,81 +42,77 @@ static inline void mcu_store_half(void* p, uint32_t v) {
 #if VIREO_MCU_LANES
 /* Two numbers, each clamped to 16 bits, as lanes. */
 #if VIREO_MCU_DSP
-static inline uint32_t mcu_saturated(int32_t low, int32_t high) {
+MCU_INLINE uint32_t mcu_saturated(int32_t low, int32_t high) {
   uint32_t lanes; /* compilers take two instructions where they know that the upper half of `low` is its sign */
   __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(lanes) : "r"(__ssat(low, 16)), "r"(__ssat(high, 16)));
   return lanes;
 }
 #else
-static inline int32_t mcu_saturate16(int32_t v) { return v < -32768 ? -32768 : v > 32767 ? 32767 : v; }
-static inline uint32_t mcu_saturated(int32_t low, int32_t high) {
+MCU_INLINE int32_t mcu_saturate16(int32_t v) { return v < -32768 ? -32768 : v > 32767 ? 32767 : v; }
+MCU_INLINE uint32_t mcu_saturated(int32_t low, int32_t high) {
   return ((uint32_t)mcu_saturate16(low) & 0xFFFFu) | ((uint32_t)mcu_saturate16(high) << 16);
 }
 #endif
 /* (low half of low, low half of high), and (high half of low, high half of high). */
-static inline uint32_t mcu_lows(uint32_t low, uint32_t high) { return (low & 0xFFFFu) | (high << 16); }
-static inline uint32_t mcu_highs(uint32_t low, uint32_t high) { return (low >> 16) | (high & 0xFFFF0000u); }
+MCU_INLINE uint32_t mcu_lows(uint32_t low, uint32_t high) { return (low & 0xFFFFu) | (high << 16); }
+MCU_INLINE uint32_t mcu_highs(uint32_t low, uint32_t high) { return (low >> 16) | (high & 0xFFFF0000u); }
 
 #if VIREO_MCU_DSP
 /* Bytes 0 and 2, bytes 1 and 3 as signed lanes. */
-static inline uint32_t mcu_even(uint32_t x) { return (uint32_t)__sxtb16((int8x4_t)x); }
-static inline uint32_t mcu_odd(uint32_t x) {
+MCU_INLINE uint32_t mcu_even(uint32_t x) { return (uint32_t)__sxtb16((int8x4_t)x); }
+MCU_INLINE uint32_t mcu_odd(uint32_t x) {
   uint32_t r;
   __asm__("sxtb16 %0, %1, ror #8" : "=r"(r) : "r"(x));
   return r;
 }
-static inline uint32_t mcu_sub(uint32_t a, uint32_t b) { return (uint32_t)__ssub16((int16x2_t)a, (int16x2_t)b); }
+MCU_INLINE uint32_t mcu_sub(uint32_t a, uint32_t b) { return (uint32_t)__ssub16((int16x2_t)a, (int16x2_t)b); }
 /* sum + a.low * b.low + a.high * b.high; then single products, named by the lanes of a and b. Sums wrap around. */
-static inline uint32_t mcu_dot(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_dot(uint32_t a, uint32_t b, uint32_t sum) {
   return (uint32_t)__smlad((int16x2_t)a, (int16x2_t)b, (int32_t)sum);
 }
-static inline uint32_t mcu_low_low(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_low_low(uint32_t a, uint32_t b, uint32_t sum) {
   return (uint32_t)__smlabb((int32_t)a, (int32_t)b, (int32_t)sum);
 }
-static inline uint32_t mcu_low_high(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_low_high(uint32_t a, uint32_t b, uint32_t sum) {
   return (uint32_t)__smlabt((int32_t)a, (int32_t)b, (int32_t)sum);
 }
-static inline uint32_t mcu_high_low(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_high_low(uint32_t a, uint32_t b, uint32_t sum) {
   return (uint32_t)__smlatb((int32_t)a, (int32_t)b, (int32_t)sum);
 }
-static inline uint32_t mcu_high_high(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_high_high(uint32_t a, uint32_t b, uint32_t sum) {
   return (uint32_t)__smlatt((int32_t)a, (int32_t)b, (int32_t)sum);
 }
 /* Lanes added with saturation, and clamped to 0..255. */
-static inline uint32_t mcu_add_saturate(uint32_t a, uint32_t b) {
-  return (uint32_t)__qadd16((int16x2_t)a, (int16x2_t)b);
-}
-static inline uint32_t mcu_clamp_bytes(uint32_t a) { return (uint32_t)__usat16((int16x2_t)a, 8); }
+MCU_INLINE uint32_t mcu_add_saturate(uint32_t a, uint32_t b) { return (uint32_t)__qadd16((int16x2_t)a, (int16x2_t)b); }
+MCU_INLINE uint32_t mcu_clamp_bytes(uint32_t a) { return (uint32_t)__usat16((int16x2_t)a, 8); }
 #else
-static inline int32_t mcu_lane(uint32_t x, int high) { return (int16_t)(uint16_t)(high ? x >> 16 : x); }
-static inline uint32_t mcu_lanes(int32_t low, int32_t high) {
-  return ((uint32_t)low & 0xFFFFu) | ((uint32_t)high << 16);
-}
-static inline uint32_t mcu_even(uint32_t x) { return mcu_lanes((int8_t)(uint8_t)x, (int8_t)(uint8_t)(x >> 16)); }
-static inline uint32_t mcu_odd(uint32_t x) { return mcu_even(x >> 8); }
-static inline uint32_t mcu_sub(uint32_t a, uint32_t b) {
+MCU_INLINE int32_t mcu_lane(uint32_t x, int high) { return (int16_t)(uint16_t)(high ? x >> 16 : x); }
+MCU_INLINE uint32_t mcu_lanes(int32_t low, int32_t high) { return ((uint32_t)low & 0xFFFFu) | ((uint32_t)high << 16); }
+MCU_INLINE uint32_t mcu_even(uint32_t x) { return mcu_lanes((int8_t)(uint8_t)x, (int8_t)(uint8_t)(x >> 16)); }
+MCU_INLINE uint32_t mcu_odd(uint32_t x) { return mcu_even(x >> 8); }
+MCU_INLINE uint32_t mcu_sub(uint32_t a, uint32_t b) {
   return mcu_lanes(mcu_lane(a, 0) - mcu_lane(b, 0), mcu_lane(a, 1) - mcu_lane(b, 1));
 }
-static inline uint32_t mcu_low_low(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_low_low(uint32_t a, uint32_t b, uint32_t sum) {
   return sum + (uint32_t)(mcu_lane(a, 0) * mcu_lane(b, 0));
 }
-static inline uint32_t mcu_low_high(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_low_high(uint32_t a, uint32_t b, uint32_t sum) {
   return sum + (uint32_t)(mcu_lane(a, 0) * mcu_lane(b, 1));
 }
-static inline uint32_t mcu_high_low(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_high_low(uint32_t a, uint32_t b, uint32_t sum) {
   return sum + (uint32_t)(mcu_lane(a, 1) * mcu_lane(b, 0));
 }
-static inline uint32_t mcu_high_high(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_high_high(uint32_t a, uint32_t b, uint32_t sum) {
   return sum + (uint32_t)(mcu_lane(a, 1) * mcu_lane(b, 1));
 }
-static inline uint32_t mcu_dot(uint32_t a, uint32_t b, uint32_t sum) {
+MCU_INLINE uint32_t mcu_dot(uint32_t a, uint32_t b, uint32_t sum) {
   return mcu_high_high(a, b, mcu_low_low(a, b, sum));
 }
-static inline uint32_t mcu_add_saturate(uint32_t a, uint32_t b) {
+MCU_INLINE uint32_t mcu_add_saturate(uint32_t a, uint32_t b) {
   return mcu_lanes(mcu_saturate16(mcu_lane(a, 0) + mcu_lane(b, 0)), mcu_saturate16(mcu_lane(a, 1) + mcu_lane(b, 1)));
 }
-static inline int32_t mcu_byte(int32_t v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
-static inline uint32_t mcu_clamp_bytes(uint32_t a) {
+MCU_INLINE int32_t mcu_byte(int32_t v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
+MCU_INLINE uint32_t mcu_clamp_bytes(uint32_t a) {
   return mcu_lanes(mcu_byte(mcu_lane(a, 0)), mcu_byte(mcu_lane(a, 1)));
 }
 #endif

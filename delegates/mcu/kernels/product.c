@@ -35,7 +35,7 @@ typedef struct {
 /* ---- Widening: codes of 8 bits to 16 bits, less a zero point */
 
 /* Element k of a column of `width` in a block of `width` columns: k, k + 2 are a pair of lanes, then k + 1, k + 3. */
-static inline int32_t place(int32_t k, int32_t column, int32_t width) {
+MCU_INLINE int32_t place(int32_t k, int32_t column, int32_t width) {
 #if VIREO_MCU_LANES
   return (k & ~3) * width + (k & 1) * 2 * width + 2 * column + ((k >> 1) & 1);
 #else
@@ -43,7 +43,7 @@ static inline int32_t place(int32_t k, int32_t column, int32_t width) {
 #endif
 }
 
-static inline int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
+MCU_INLINE int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
 
 /* k bytes in a row become one column; what is behind them up to a multiple of 4 becomes 0. */
 static void widen_row(const uint8_t* from, int32_t k, uint8_t flip, uint8_t zero, int32_t width, int32_t column,
@@ -92,10 +92,15 @@ static void widen_filter(const product* p, int32_t c, int32_t column) {
   for (int32_t k = p->k; k < p->padded; ++k) p->w_pair[place(k, column, 2)] = 0;
 }
 
-/* The filters of two channels side by side. */
+/* Filters whose bytes are the weights, one behind the other. */
+static int is_plain(const product* p) {
+  return p->w_zero == NULL && p->w_flip == 0 && !p->nibbles && p->w_k == 1 && p->inner == p->k;
+}
+
+/* The filters of two channels side by side. Without lanes plain ones are read where they lie. */
 static void widen_filters(const product* p, int32_t c, int32_t d) {
 #if VIREO_MCU_LANES
-  if (p->w_zero == NULL && p->w_flip == 0 && !p->nibbles && p->w_k == 1 && p->inner == p->k && (p->k & 3) == 0) {
+  if (is_plain(p) && (p->k & 3) == 0) {
     const uint8_t *u = p->w + p->w_first + c * p->w_channel, *v = u + (d - c) * p->w_channel;
     uint32_t* out = (uint32_t*)(void*)p->w_pair;
     for (const uint8_t* const end = u + p->k; u != end; u += 4, v += 4, out += 4) {
@@ -104,6 +109,8 @@ static void widen_filters(const product* p, int32_t c, int32_t d) {
     }
     return;
   }
+#else
+  if (is_plain(p)) return;
 #endif
   widen_filter(p, c, 0);
   widen_filter(p, d, 1);
@@ -111,7 +118,7 @@ static void widen_filters(const product* p, int32_t c, int32_t d) {
 
 #if VIREO_MCU_LANES
 /* Channels first, a window of one element: four neighbouring positions of two channels at once. */
-static inline void widen_two(uint32_t a, uint32_t b, uint32_t flips, uint32_t zeros, uint32_t* out) {
+MCU_INLINE void widen_two(uint32_t a, uint32_t b, uint32_t flips, uint32_t zeros, uint32_t* out) {
   a ^= flips, b ^= flips;
   const uint32_t ae = mcu_sub(mcu_even(a), zeros), ao = mcu_sub(mcu_odd(a), zeros);
   const uint32_t be = mcu_sub(mcu_even(b), zeros), bo = mcu_sub(mcu_odd(b), zeros);
@@ -174,9 +181,36 @@ static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t fli
 #endif
 
 /* Codes of one channel at `count` positions. */
-static MCU_COLD void put_codes(const product* p, const uint32_t* sums, float m, uint8_t* y, int32_t count) {
-  for (int32_t i = 0; i < count; ++i, y += p->y_position) *y = (uint8_t)mcu_requantize((int32_t)sums[i], m, &p->codes);
+#if VIREO_MCU_LANES
+MCU_COLD
+#endif
+static void put_codes(const product* p, const uint32_t* sums, float m, uint8_t* y, int32_t count) {
+  const vireo_mcu_codes codes = p->codes; /* a copy: a store of a byte might change what lies behind a pointer */
+  const int32_t step = p->y_position;
+  for (const uint32_t* const end = sums + count; sums != end; y += step)
+    *y = (uint8_t)mcu_requantize((int32_t)*sums++, m, &codes);
 }
+
+#if !VIREO_MCU_LANES
+#if TILE == 4
+#define SUM_STEP(x_, u_, v_)                                       \
+  do {                                                             \
+    const int32_t u = (u_), v = (v_);                              \
+    int32_t x = (x_)[0];                                           \
+    a0 += (uint32_t)(x * u), b0 += (uint32_t)(x * v), x = (x_)[1]; \
+    a1 += (uint32_t)(x * u), b1 += (uint32_t)(x * v), x = (x_)[2]; \
+    a2 += (uint32_t)(x * u), b2 += (uint32_t)(x * v), x = (x_)[3]; \
+    a3 += (uint32_t)(x * u), b3 += (uint32_t)(x * v);              \
+  } while (0)
+#else
+#define SUM_STEP(x_, u_, v_)                                      \
+  do {                                                            \
+    const int32_t u = (u_), v = (v_), x0 = (x_)[0], x1 = (x_)[1]; \
+    a0 += (uint32_t)(x0 * u), a1 += (uint32_t)(x1 * u);           \
+    b0 += (uint32_t)(x0 * v), b1 += (uint32_t)(x1 * v);           \
+  } while (0)
+#endif
+#endif
 
 /* Where a tile begins: the last one ends with the last position. */
 static inline int32_t tile_begin(const product* p, int32_t position) {
@@ -201,6 +235,9 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
   const int whole = p->codes.high - p->codes.low == 255 && count == TILE && c != d;
 #else
   const int16_t* xp = p->x_tiles;
+  const int plain = is_plain(p);
+  const int8_t* const w_c = (const int8_t*)p->w + p->w_first + c * p->w_channel;
+  const int8_t* const w_d = w_c + (d - c) * p->w_channel;
 #endif
   for (int32_t end = first + tiles * TILE; first != end; first += TILE) {
     uint8_t* const y = y_c + (first < last ? first : last) * y_position;
@@ -225,23 +262,23 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
     }
     const uint32_t sums[8] = {a0, a1, a2, a3, b0, b1, b2, b3};
 #else
-    const int16_t *wp = p->w_pair, *const w_end = wp + 2 * p->k;
 #if TILE == 4
     uint32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
-    for (; wp != w_end; wp += 2, xp += 4) {
-      const int32_t u = wp[0], v = wp[1];
-      int32_t x = xp[0];
-      a0 += (uint32_t)(x * u), b0 += (uint32_t)(x * v), x = xp[1];
-      a1 += (uint32_t)(x * u), b1 += (uint32_t)(x * v), x = xp[2];
-      a2 += (uint32_t)(x * u), b2 += (uint32_t)(x * v), x = xp[3];
-      a3 += (uint32_t)(x * u), b3 += (uint32_t)(x * v);
+    if (plain) {
+      const int8_t* v8 = w_d;
+      for (const int8_t *u8 = w_c, *const u_end = w_c + p->k; u8 != u_end; xp += 4) SUM_STEP(xp, *u8++, *v8++);
+    } else {
+      const int16_t* const w_end = p->w_pair + 2 * p->k;
+      for (const int16_t* wp = p->w_pair; wp != w_end; wp += 2, xp += 4) SUM_STEP(xp, wp[0], wp[1]);
     }
     const uint32_t sums[8] = {a0, a1, a2, a3, b0, b1, b2, b3};
 #else
     uint32_t a0 = bias_c, a1 = a0, b0 = bias_d, b1 = b0;
-    for (; wp != w_end; wp += 2, xp += 2) {
-      const int32_t u = wp[0], v = wp[1], x0 = xp[0], x1 = xp[1];
-      a0 += (uint32_t)(x0 * u), a1 += (uint32_t)(x1 * u), b0 += (uint32_t)(x0 * v), b1 += (uint32_t)(x1 * v);
+    if (plain) {
+      for (int32_t k = 0; k < p->k; ++k, xp += 2) SUM_STEP(xp, w_c[k], w_d[k]);
+    } else {
+      const int16_t* const w_end = p->w_pair + 2 * p->k;
+      for (const int16_t* wp = p->w_pair; wp != w_end; wp += 2, xp += 2) SUM_STEP(xp, wp[0], wp[1]);
     }
     const uint32_t sums[4] = {a0, a1, b0, b1};
 #endif

@@ -37,7 +37,7 @@ typedef struct {
   int32_t zero, low, high;
 } vireo_mcu_codes;
 
-static inline uint32_t mcu_bits(float v) {
+MCU_INLINE uint32_t mcu_bits(float v) {
   uint32_t bits;
   memcpy(&bits, &v, 4);
   return bits;
@@ -52,7 +52,7 @@ int32_t vireo_mcu_scale(int64_t sum, uint32_t m_bits);
  * m = M 2^-(32 + t) with 24 significant bits in M: p = sum * M is exact, and p / 2^(32 + t) is the real result. The
  * formula's first two roundings move it by at most 2^-23 of itself, 2^-14 while it is below 512. Where it is further
  * than that from every half, one rounding gives what three give. */
-static inline int32_t mcu_scale_8(int32_t sum, uint32_t m_bits) {
+MCU_INLINE int32_t mcu_scale_8(int32_t sum, uint32_t m_bits) {
   const int32_t mantissa = (int32_t)(((m_bits & 0x7FFFFFu) | 0x800000u) << 7);
   int32_t t = 125 - (int32_t)(m_bits >> 23);
   if (t < 1) { /* m >= 1/4: past +-4096 the result is past +-1024. A power of two moves from m to the sum */
@@ -74,7 +74,7 @@ static inline int32_t mcu_scale_8(int32_t sum, uint32_t m_bits) {
 
 /* rne(v) within +-2^20, beyond it some number of its sign beyond +-2^19. Of a NaN as of -inf, but 0 of Cortex-M's
  * FPU. */
-static inline int32_t mcu_round(float v) {
+MCU_INLINE int32_t mcu_round(float v) {
 #if VIREO_MCU_FPU && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
   int32_t r;
   __asm__("vcvtr.s32.f32 %0, %0" : "+t"(v)); /* by FPSCR, to nearest even; saturates */
@@ -89,7 +89,7 @@ static inline int32_t mcu_round(float v) {
 }
 
 /* rne(float(sum) * m), exact within +-511 and of the right sign beyond. */
-static inline int32_t mcu_scaled(int32_t sum, float m) {
+MCU_INLINE int32_t mcu_scaled(int32_t sum, float m) {
 #if VIREO_MCU_FPU
   return mcu_round((float)sum * m);
 #else
@@ -98,7 +98,7 @@ static inline int32_t mcu_scaled(int32_t sum, float m) {
 }
 
 /* A rounded number to a code. */
-static inline int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
+MCU_INLINE int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
   /* An FPU's +-2^31 must not wrap around. Beyond +-65,535 a zero point changes nothing. */
   r = r < -131072 ? -131072 : r > 131072 ? 131072 : r;
   r += codes->zero;
@@ -106,14 +106,14 @@ static inline int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
 }
 
 /* Codes of 8 bits of a sum. */
-static inline int32_t mcu_requantize(int32_t sum, float m, const vireo_mcu_codes* codes) {
+MCU_INLINE int32_t mcu_requantize(int32_t sum, float m, const vireo_mcu_codes* codes) {
   return mcu_to_code(mcu_scaled(sum, m), codes);
 }
 
 #if VIREO_MCU_LANES
 /* Of two sums, in lanes, less the type's least code: for codes that are bounded by their type alone. up: the zero point
  * less that code, in both lanes. */
-static inline uint32_t mcu_two_codes(uint32_t low, uint32_t high, float m_low, float m_high, uint32_t up) {
+MCU_INLINE uint32_t mcu_two_codes(uint32_t low, uint32_t high, float m_low, float m_high, uint32_t up) {
   return mcu_clamp_bytes(
       mcu_add_saturate(mcu_saturated(mcu_scaled((int32_t)low, m_low), mcu_scaled((int32_t)high, m_high)), up));
 }
