@@ -112,6 +112,7 @@ struct ConvertOptions {
   NotesReader notes;  // called for each node that has notes, before the observer sees the graph; may be empty
   passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
   std::vector<BoundOption> bounds;
+  bool brief = false;  // the file is run a few times and thrown away: no search for a smaller arena
 };
 
 struct ValueReport {

@@ -14,9 +14,15 @@ GrowingSession::GrowingSession(const Model& model, const SessionChoice& choice, 
       session_(make_session(model, choice_, bounds_)) {}
 
 std::vector<Array> GrowingSession::run(const std::vector<Array>& inputs) {
+  std::vector<Array> out;
+  for (const vireo_tensor& t : run_in_place(inputs)) out.push_back(copy_of(t));
+  return out;
+}
+
+std::vector<vireo_tensor> GrowingSession::run_in_place(const std::vector<Array>& inputs) {
   for (;;) {
     try {
-      return run_once(model_, session_.get(), inputs);
+      return cli::run_in_place(model_, session_.get(), inputs);
     } catch (const ApiFailure& failure) {
       if (!grow(failure.status())) throw;
     }

@@ -23,6 +23,7 @@ class GrowingSession {
   vireo_session* get() const { return session_.get(); }
   // As run_once(). Throws ApiFailure when the run fails for another reason, or needs more than may be taken.
   std::vector<Array> run(const std::vector<Array>& inputs);
+  std::vector<vireo_tensor> run_in_place(const std::vector<Array>& inputs);
   // After a run that ended with `status`: whether the session became larger, so that it is worth another try.
   bool grow(vireo_status status);
   // The given ones, and what it grew to where something was assumed. Refers to nothing.

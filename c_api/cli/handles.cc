@@ -380,7 +380,7 @@ vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bo
   return memory;
 }
 
-std::vector<Array> run_once(const Model& model, vireo_session* session, const std::vector<Array>& inputs) {
+std::vector<vireo_tensor> run_in_place(const Model& model, vireo_session* session, const std::vector<Array>& inputs) {
   std::vector<std::vector<vireo_string>> refs(inputs.size());
   std::vector<vireo_tensor> in(inputs.size()), out(model.outputs().size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -390,8 +390,12 @@ std::vector<Array> run_once(const Model& model, vireo_session* session, const st
   check_file(vireo_session_run(session, in.empty() ? nullptr : in.data(), static_cast<uint32_t>(in.size()),
                                out.empty() ? nullptr : out.data(), static_cast<uint32_t>(out.size()), &error),
              error, "run", model.name());
+  return out;
+}
+
+std::vector<Array> run_once(const Model& model, vireo_session* session, const std::vector<Array>& inputs) {
   std::vector<Array> results;
-  for (const vireo_tensor& t : out) results.push_back(copy_of(t));
+  for (const vireo_tensor& t : run_in_place(model, session, inputs)) results.push_back(copy_of(t));
   return results;
 }
 

@@ -148,7 +148,10 @@ void visit_placement(const Model& model, const SessionChoice& choice, const Boun
                      const std::function<void(const vireo_placed_node&)>& visit);
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds);
 
-// One run. An input without a value (dtype VIREO_NONE) is read from the carried state. Returns copies of all outputs.
+// One run, whose outputs lie in the session until its next one. An input without a value (dtype VIREO_NONE) is read
+// from the carried state.
+std::vector<vireo_tensor> run_in_place(const Model& model, vireo_session* session, const std::vector<Array>& inputs);
+// The same; copies of all outputs.
 std::vector<Array> run_once(const Model& model, vireo_session* session, const std::vector<Array>& inputs);
 
 std::vector<vireo_node_info> nodes_of(const vireo_session* session);

@@ -34,6 +34,15 @@ uint64_t peak_resident_bytes() {
   return 0;
 }
 
+void hold_what_is_used() {
+#ifdef __GLIBC__
+  constexpr int kBlock = 256 << 10;
+  mallopt(M_MMAP_THRESHOLD, kBlock);
+  mallopt(M_TRIM_THRESHOLD, kBlock);
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 void trim_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -88,6 +88,7 @@ quant::Recipe recipe_of(const QuantizeRequest& request, const std::string& model
 
 Calibration::Calibration(const QuantizeRequest& request, const std::string& model, LoadModel in_float,
                          Progress* progress, quant::Recipe* recipe) {
+  hold_what_is_used();
   if (!request.data.empty()) {
     samples_ = std::make_unique<SampleData>(data_options(request), std::move(in_float));
     const size_t slash = request.data.find_last_of('/');

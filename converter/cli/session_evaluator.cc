@@ -26,17 +26,15 @@ class SessionGraph final : public PreparedGraph {
  public:
   explicit SessionGraph(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
 
-  bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) override try {
+  bool run(const std::vector<HostTensor>& inputs, std::vector<TensorView>* outputs, std::string* error) override try {
     std::vector<Array> arrays;
     if (!take(inputs, &arrays, error)) return false;
-    if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, SessionChoice{}, bounds_);
     outputs->clear();
-    for (Array& array : session_->run(arrays)) {
-      HostTensor& out = outputs->emplace_back();
-      out.dtype = static_cast<DType>(array.dtype);
-      out.dims = std::move(array.dims);
-      out.bytes = std::move(array.bytes);
-      out.strings = std::move(array.strings);
+    for (const vireo_tensor& t : session().run_in_place(arrays)) {
+      TensorView& out = outputs->emplace_back();
+      out.dtype = static_cast<DType>(t.dtype);
+      out.dims.assign(t.dims, t.dims + t.rank);
+      if (t.dtype != VIREO_STRING) out.bytes = {static_cast<const uint8_t*>(t.data), bytes_of(t)};
     }
     return true;
   } catch (const std::exception& failure) {
@@ -44,16 +42,26 @@ class SessionGraph final : public PreparedGraph {
     return false;
   }
 
+  // The same once, with outputs of their own, which may be strings.
+  bool run_once(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) {
+    std::vector<Array> arrays;
+    if (!take(inputs, &arrays, error)) return false;
+    outputs->clear();
+    for (Array& array : session().run(arrays)) {
+      HostTensor& out = outputs->emplace_back();
+      out.dtype = static_cast<DType>(array.dtype);
+      out.dims = std::move(array.dims);
+      out.bytes = std::move(array.bytes);
+      out.strings = std::move(array.strings);
+    }
+    return true;
+  }
+
   uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) override try {
     std::vector<Array> arrays;
     if (!take(inputs, &arrays, error)) return 0;
     uint64_t sum = memory_of(model_, {}, bounds_).total_bytes;
-    for (const Array& array : arrays) sum += array.bytes.size();
-    for (const vireo_value_info& info : model_.outputs()) {
-      uint64_t count = 1;
-      for (const int64_t extent : bounds_.dims_of(info)) count *= static_cast<uint64_t>(std::max<int64_t>(extent, 1));
-      sum += count * static_cast<uint64_t>(dtype_bits(info.dtype)) / 8;  // the caller's copy
-    }
+    for (const Array& array : arrays) sum += 2 * array.bytes.size();  // as they were read, and as they are handed over
     return sum;
   } catch (const std::exception& failure) {
     *error = failure.what();
@@ -61,6 +69,17 @@ class SessionGraph final : public PreparedGraph {
   }
 
  private:
+  static size_t bytes_of(const vireo_tensor& t) {
+    int64_t count = 1;
+    for (int32_t d = 0; d < t.rank; ++d) count *= t.dims[d];
+    return (static_cast<size_t>(count) * static_cast<size_t>(dtype_bits(t.dtype)) + 7) / 8;
+  }
+
+  GrowingSession& session() {
+    if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, SessionChoice{}, bounds_);
+    return *session_;
+  }
+
   // The inputs as the session takes them; bounds follow their extents.
   bool take(const std::vector<HostTensor>& inputs, std::vector<Array>* arrays, std::string* error) {
     if (inputs.size() != model_.inputs().size()) {
@@ -103,7 +122,7 @@ std::unique_ptr<PreparedGraph> SessionEvaluator::prepare(const ir::Graph& graph,
 
 bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs,
                            std::vector<HostTensor>* outputs, std::string* error) try {
-  return SessionGraph(unowned(vireo)).run(inputs, outputs, error);
+  return SessionGraph(unowned(vireo)).run_once(inputs, outputs, error);
 } catch (const std::exception& failure) {
   *error = failure.what();
   return false;

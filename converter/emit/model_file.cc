@@ -43,7 +43,7 @@ class Builder {
       return c == nullptr ? nullptr : c->tensor.bytes.data();
     };
     CopyReport copies;
-    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies, !options_.stages.empty());
+    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies, !options_.stages.empty(), options_.brief);
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
     if (report->planned) {
@@ -477,7 +477,9 @@ bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>
   separate_outputs(*copy);
   Diagnostics problems;
   ConvertReport unused;
-  const std::unique_ptr<ModelFile> file = ModelFile::build(*copy, ConvertOptions{}, Provenance{}, &problems, &unused);
+  ConvertOptions options;
+  options.brief = true;
+  const std::unique_ptr<ModelFile> file = ModelFile::build(*copy, options, Provenance{}, &problems, &unused);
   if (file == nullptr) {
     *error = problems.text();
     return false;

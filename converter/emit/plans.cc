@@ -74,6 +74,7 @@ struct Search {
   std::vector<PlanNode> nodes;
   bool body = false;
   std::vector<uint64_t> work;  // the planner's
+  bool brief = false;
   int64_t tries = 0;
 
   fb::SubgraphPlanT best;
@@ -129,7 +130,7 @@ bool best_plan(Search* s, std::string* reason) {
                      8 +
                  1);
   // Packing is quadratic: some 2^29 steps in all.
-  s->tries = static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
+  s->tries = s->brief ? 0 : static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
   s->best.bytes = UINT64_MAX;
   std::vector<bool> alone(s->nodes.size(), false);
   for (const std::vector<uint32_t>& order :
@@ -148,7 +149,8 @@ bool best_plan(Search* s, std::string* reason) {
   if (large.empty() || s->placed_bytes > 0) return true;
   std::sort(large.begin(), large.end());
   // The same number of steps again: each plan packs four orders twice.
-  large.resize(std::min(large.size(), std::max<size_t>(1, (size_t{1} << 26) / (items * items + 1))));
+  const size_t most = s->brief ? 1 : std::max<size_t>(1, (size_t{1} << 26) / (items * items + 1));
+  large.resize(std::min(large.size(), most));
   const auto climb = static_cast<int64_t>(static_cast<size_t>(s->tries) / large.size());
   for (const auto& [bytes, n] : large) {
     alone[n] = false;
@@ -182,7 +184,7 @@ bool widens_weights(const fb::ModelT& model) {
 }  // namespace
 
 std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
-                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized) {
+                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized, bool brief) {
   auto plan = std::make_unique<fb::PlanT>();
   quantized = quantized || widens_weights(*model);
   Plans plans(model->subgraphs.size());
@@ -199,6 +201,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
     const bool body = s > 0, bound_outputs = body && owner_binds_outputs(owners[s]);
     Search search;
     search.body = bound_outputs;
+    search.brief = brief;
     search.as_made = quantized && owners[s] == Op::kComposite;
     std::vector<PlanTensor>& tensors = search.tensors;
     tensors.resize(g.tensors.size());

@@ -19,8 +19,9 @@ namespace vireo::emit {
 // With products that were `quantized`, composites' bodies keep their order, which says that they do not work in place,
 // and the plan has no subgraphs either: it would keep room for weights that bodies widen, on devices whose kernels
 // never do.
+// `brief`: without a search for a smaller arena, which may take longer than a few runs.
 std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
-                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized);
+                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized, bool brief);
 
 }  // namespace vireo::emit
 

@@ -22,15 +22,23 @@ struct HostTensor {
   std::vector<std::string> strings;  // kString only
 };
 
+// A dense tensor in memory of someone else's; not of strings.
+struct TensorView {
+  DType dtype = DType::kNone;
+  std::vector<int64_t> dims;
+  Span<const uint8_t> bytes;  // little-endian, row-major
+};
+
 // A graph that was made ready once, to run any number of times.
 class PreparedGraph {
  public:
   virtual ~PreparedGraph() = default;
-  // Runs on `inputs`, in the order of the graph's, and returns its outputs and then the taps. Where extents differ from
-  // the last run's, room is made for them. On failure: false, and `error` tells why.
-  virtual bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) = 0;
-  // What a run on such inputs takes: tensors, scratch, weights that are packed, copies of inputs and outputs. On
-  // failure 0, and `error` tells why.
+  // Runs on `inputs`, in the order of the graph's, and shows its outputs and then the taps, where they lie until the
+  // next call. Where extents differ from the last run's, room is made for them. On failure: false, and `error` tells
+  // why.
+  virtual bool run(const std::vector<HostTensor>& inputs, std::vector<TensorView>* outputs, std::string* error) = 0;
+  // What a run on such inputs takes: tensors, scratch, weights that are packed, a copy of the inputs. On failure 0, and
+  // `error` tells why.
   virtual uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) = 0;
 };
 

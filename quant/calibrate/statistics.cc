@@ -7,6 +7,8 @@ namespace {
 
 std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
+uint64_t held_by(const PassOptions& options) { return options.held ? options.held() : 0; }
+
 // A group of taps that fits under the ceiling with its program; the group shrinks until it does.
 struct TapGroup {
   std::unique_ptr<PreparedGraph> program;
@@ -86,17 +88,25 @@ std::unique_ptr<PreparedGraph> prepare_values(const ir::Graph& graph, const std:
 }
 
 bool fits(const PassOptions& options, size_t count, uint64_t needed, uint64_t least) {
-  if (options.memory != 0 && options.held + needed > options.memory) return false;
+  if (options.memory != 0 && held_by(options) + needed > options.memory) return false;
   return count == 1 || options.shared == 0 || needed <= least + options.shared;
 }
 
 std::string needed_text(const PassOptions& options, uint64_t needed) {
+  const uint64_t held = held_by(options);
   return kibibytes(needed) + " to be observed" +
-         (options.held == 0 ? "" : ", beside the " + kibibytes(options.held) + " that the program holds") +
-         ", and --memory allows " + kibibytes(options.memory);
+         (held == 0 ? "" : ", beside the " + kibibytes(held) + " that the program holds") + ", and --memory allows " +
+         kibibytes(options.memory);
 }
 
-Block block_of(const HostTensor& tensor, int channels) {
+void Statistics::add(const Block& block) {
+  const BlockSummary summary = summary_of(block);
+  range.add(summary);
+  histogram.add(block, summary);
+  moments.add(summary);
+}
+
+Block block_of(const TensorView& tensor, int channels) {
   const int rank = static_cast<int>(tensor.dims.size());
   const int axis = channels < 0 ? channels + rank : channels;
   Block b;
@@ -109,10 +119,7 @@ Block block_of(const HostTensor& tensor, int channels) {
 }
 
 bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
-                     const PassOptions& options,
-                     const std::function<bool(size_t first, size_t sample, const std::vector<HostTensor>& values,
-                                              std::string* error)>& take,
-                     std::string* error) {
+                     const PassOptions& options, const TakeValues& take, std::string* error) {
   TapPasses passes(graph, taps, samples, evaluator, options);
   const size_t count = passes.sample_count();
   for (size_t first = 0; first < taps.size();) {
@@ -122,38 +129,25 @@ bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Sampl
       if (options.tell)
         options.tell((static_cast<double>(first) + static_cast<double>(group.count * s) / static_cast<double>(count)) /
                      static_cast<double>(taps.size()));
-      std::vector<HostTensor> values;
+      std::vector<TensorView> values;
       if (!group.program->run(samples.read(s), &values, error)) {
         *error = "sample " + std::to_string(s) + ": " + *error;
         return false;
       }
       if (!take(first, s, values, error)) return false;
     }
+    group.program.reset();  // what is done with the states need not have room beside it
     if (options.group_done) options.group_done(first, group.count);
     first += group.count;
   }
   return true;
 }
 
-bool calibrate(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
-               const PassOptions& options, std::map<uint32_t, Statistics>* out, std::string* error) {
-  const auto take = [&](size_t first, size_t sample, const std::vector<HostTensor>& values, std::string* why) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      const Tap& tap = taps[first + i];
-      const Block block = block_of(values[i], tap.channels);
-      if (block.count() == 0) continue;
-      Statistics& s = (*out)[tap.value->id];
-      s.range.add(block);
-      s.histogram.add(block);
-      s.moments.add(block);
-      if (s.range.not_finite() == 0) continue;
-      *why = "sample " + std::to_string(sample) + " makes the value \"" + tap.value->name +
-             "\" NaN or infinite, so it has no range";
-      return false;
-    }
-    return true;
-  };
-  return for_each_sample(graph, taps, samples, evaluator, options, take, error);
+bool check_finite(const ir::Value& value, const Statistics& statistics, size_t sample, std::string* error) {
+  if (statistics.range.not_finite() == 0) return true;
+  *error = "sample " + std::to_string(sample) + " makes the value \"" + value.name +
+           "\" NaN or infinite, so it has no range";
+  return false;
 }
 
 }  // namespace vireo::quant

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +22,8 @@ struct Statistics {
   RangeObserver range;
   HistogramObserver histogram;
   MomentsObserver moments;
+
+  void add(const Block& block);
 };
 
 // A value to observe, its axis of channels (from the end where negative), and the bytes of what is kept of it.
@@ -33,14 +34,15 @@ struct Tap {
 };
 
 // A tensor with `channels` in the middle; one channel where it has no such axis.
-Block block_of(const HostTensor& tensor, int channels);
+Block block_of(const TensorView& tensor, int channels);
 
 // Says which share of the work is behind.
 using TellShare = std::function<void(double share)>;
 
 struct PassOptions {
-  uint64_t memory = 0;      // most bytes that a pass may take, with those held already; 0: no ceiling
-  uint64_t held = 0;        // bytes that the program has before the pass
+  uint64_t memory = 0;  // most bytes that a pass may take, with those held already; 0: no ceiling
+  // Bytes that the program has. Asked when a pass is prepared and nothing of it has run. Empty: none.
+  std::function<uint64_t()> held;
   uint64_t shared = 0;      // of several values, what they take more than none of them; 0: up to the ceiling
   size_t most_samples = 0;  // 0: all
   TellShare tell;
@@ -57,17 +59,17 @@ std::string needed_text(const PassOptions& options, uint64_t needed);
 std::unique_ptr<PreparedGraph> prepare_values(const ir::Graph& graph, const std::vector<const ir::Value*>& values,
                                               Evaluator& evaluator, std::string* error);
 
-// Runs `graph` over `samples`, a group of taps at a time; `take(first, values)` gets the values from tap `first` on.
+// Gets the values from tap `first` on, as the sample makes them.
+using TakeValues =
+    std::function<bool(size_t first, size_t sample, const std::vector<TensorView>& values, std::string* error)>;
+
+// Runs `graph` over `samples`, a group of taps at a time; `take` gets the values.
 // False with `error`, which names the value where one needs more than the ceiling.
 bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
-                     const PassOptions& options,
-                     const std::function<bool(size_t first, size_t sample, const std::vector<HostTensor>& values,
-                                              std::string* error)>& take,
-                     std::string* error);
+                     const PassOptions& options, const TakeValues& take, std::string* error);
 
-// The statistics of all taps, by the value's id. False with `error`, also where a value is NaN or infinite.
-bool calibrate(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
-               const PassOptions& options, std::map<uint32_t, Statistics>* out, std::string* error);
+// False with `error` where the sample made the value NaN or infinite: it has no range then.
+bool check_finite(const ir::Value& value, const Statistics& statistics, size_t sample, std::string* error);
 
 }  // namespace vireo::quant
 

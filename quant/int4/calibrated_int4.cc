@@ -244,7 +244,7 @@ class Rounding {
     if (!error.empty()) return cannot();
     PassOptions options;
     options.memory = options_.memory;
-    if (options_.held) options.held = options_.held();
+    options.held = options_.held;
     *fits = quant::fits(options, 1, needed, 0);
     if (!*fits) {
       why_ = needed_text(options, needed);
@@ -252,7 +252,7 @@ class Rounding {
     }
     for (size_t s = 0; s < samples.count(); ++s) {
       const std::vector<HostTensor> given = s == 0 ? first : samples.read(s);
-      std::vector<HostTensor> x, x0;
+      std::vector<TensorView> x, x0;
       if (!now->run(given, &x, &error) || (was != nullptr && !was->run(given, &x0, &error)))
         return fail("sample " + std::to_string(s) + ": " + error, "look at that sample");
       for (size_t i = 0; i < inputs.size(); ++i) observe(x[i], was != nullptr ? &x0[i] : nullptr, &(*seen)[i]);
@@ -260,7 +260,7 @@ class Rounding {
     return true;
   }
 
-  static void observe(const HostTensor& x, const HostTensor* before, Seen* seen) {
+  static void observe(const TensorView& x, const TensorView* before, Seen* seen) {
     const int64_t k = x.dims.empty() ? 0 : x.dims.back();
     const auto count = static_cast<int64_t>(x.bytes.size() / sizeof(float));
     if (k == 0 || count == 0) return;

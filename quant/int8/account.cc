@@ -3,34 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
 
 #include "quant/int8/layer.h"
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
 
 namespace vireo::quant {
 namespace {
 
-// Sums over all samples.
-struct SignalAndNoise {
-  double signal = 0, noise = 0;
-
-  void add(const HostTensor& reference, const HostTensor& other) {
-    const auto* r = reinterpret_cast<const float*>(reference.bytes.data());
-    const auto* x = reinterpret_cast<const float*>(other.bytes.data());
-    const size_t count = std::min(reference.bytes.size(), other.bytes.size()) / sizeof(float);
-    for (size_t i = 0; i < count; ++i) {
-      const double d = static_cast<double>(x[i]) - static_cast<double>(r[i]);
-      signal += static_cast<double>(r[i]) * static_cast<double>(r[i]);
-      noise += d * d;
-    }
-  }
-  double db() const {  // not a number where nothing was compared, or all of it is 0
-    if (signal == 0 && noise == 0) return std::numeric_limits<double>::quiet_NaN();
-    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-  }
-};
+// Signal to noise of sums over all samples; not a number where nothing was compared, or all of it is 0.
+double decibels(double signal, double noise) {
+  if ((signal == 0 && noise == 0) || !std::isfinite(signal) || !std::isfinite(noise))
+    return std::numeric_limits<double>::quiet_NaN();
+  return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
+}
 
 // The layer once more beside itself, with its own operand, weights and result through codes. The decoded result.
 ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, size_t index) {
@@ -162,96 +152,132 @@ std::string reason_for(const Plan& plan, const Choice& choice, size_t input, siz
   return "";
 }
 
-// Both programs for the layers from `first` on, as many as the ceiling lets be; none: not even one fits.
-struct Lot {
-  std::unique_ptr<PreparedGraph> twins, quantized;
-  size_t count = 0;
-};
+// The sum of squares of `v`, computed right behind it.
+ir::Value* sum_of_squares(ir::Graph& graph, ir::Value* v) {
+  const auto next = v->producer == nullptr ? graph.nodes().begin() : std::next(v->producer->self);
+  attrs::ReduceNormT norm;
+  norm.keepdims = false;
+  norm.norm = attrs::Norm::SumSquare;
+  ir::Node* sum = graph.add_node(Op::kReduceNorm, pack<attrs::ReduceNorm>(norm), {v}, 1,
+                                 next == graph.nodes().end() ? nullptr : &*next);
+  sum->out()->name = v->name;
+  sum->out()->type = {DType::kF32, {}};
+  return sum->out();
+}
 
+// The same of what `b`, which is made later, is off by from `a`.
+ir::Value* noise_between(ir::Graph& graph, ir::Value* a, ir::Value* b) {
+  const auto next = b->producer == nullptr ? graph.nodes().begin() : std::next(b->producer->self);
+  ir::Node* difference = graph.add_node(Op::kSub, pack<attrs::Binary>(attrs::BinaryT{}), {a, b}, 1,
+                                        next == graph.nodes().end() ? nullptr : &*next);
+  difference->out()->name = a->name;
+  difference->out()->type = a->type;
+  return sum_of_squares(graph, difference->out());
+}
+
+// Copies the nodes of `annotated` into `graph`, of which that was made: each behind the one that it was, so that values
+// on both sides are needed at about the same time. What the copies make, by the value's id in `annotated`.
+std::map<uint32_t, ir::Value*> copy_beside(const ir::Graph& annotated, ir::Graph& graph, size_t values_before) {
+  std::map<uint32_t, ir::Value*> made;
+  const auto first = graph.nodes().begin();
+  ir::Node* before = first == graph.nodes().end() ? nullptr : &*first;
+  for (const ir::Node& n : annotated.nodes()) {
+    for (const ir::Value* v : n.outputs) {
+      const ir::Node* was = v == nullptr || v->id > values_before ? nullptr : graph.value(v->id)->producer;
+      if (was == nullptr) continue;
+      const auto next = std::next(was->self);
+      before = next == graph.nodes().end() ? nullptr : &*next;
+    }
+    std::vector<ir::Value*> inputs;
+    for (const ir::Value* v : n.inputs) {
+      if (v != nullptr && made.count(v->id) == 0)
+        made[v->id] = v->constant == nullptr ? graph.value(v->id) : graph.add_constant(v->name, v->constant);
+      inputs.push_back(v == nullptr ? nullptr : made[v->id]);
+    }
+    ir::Node* copy = graph.add_node(n.op, n.attrs, std::move(inputs), n.outputs.size(), before);
+    copy->version = n.version;
+    copy->name = n.name;
+    for (const auto& body : n.bodies) copy->bodies.push_back(body->clone());
+    for (size_t o = 0; o < n.outputs.size(); ++o) {
+      if (n.out(o) == nullptr) {
+        graph.drop_output(copy, o);
+        continue;
+      }
+      copy->out(o)->name = n.out(o)->name;
+      copy->out(o)->type = n.out(o)->type;
+      made[n.out(o)->id] = copy->out(o);
+    }
+  }
+  return made;
+}
+
+constexpr size_t kSums = 3;  // of a layer: its signal, its own noise, all noise
+
+// Runs the sums of as many layers together as the ceiling lets be.
 class Accountant {
  public:
-  Accountant(const ir::Graph& twins, const ir::Graph& annotated, std::vector<const ir::Value*> pairs,
-             std::vector<const ir::Value*> decoded, Samples& samples, Evaluator& evaluator, const PassOptions& options)
-      : twins_(twins),
-        annotated_(annotated),
-        pairs_(std::move(pairs)),
-        decoded_(std::move(decoded)),
+  Accountant(const ir::Graph& graph, std::vector<const ir::Value*> values, Samples& samples, Evaluator& evaluator,
+             const PassOptions& options)
+      : graph_(graph),
+        values_(std::move(values)),
+        layers_(values_.size() / kSums),
         samples_(samples),
         evaluator_(evaluator),
         options_(options),
-        own(decoded_.size()),
-        accumulated(decoded_.size()),
-        compared(decoded_.size(), true) {}
+        sums(values_.size(), 0),
+        compared(layers_, true) {}
 
   bool run(std::string* error) {
-    const size_t all = decoded_.size(), samples = std::min(samples_.count(), options_.most_samples);
-    for (size_t first = 0; first < all;) {
-      Lot lot;
-      if (!prepare(first, &lot, error)) return false;
-      for (size_t s = 0; s < samples && lot.count != 0; ++s) {
+    const size_t samples = std::min(samples_.count(), options_.most_samples);
+    for (size_t first = 0; first < layers_;) {
+      size_t count = 0;
+      const std::unique_ptr<PreparedGraph> program = prepare(first, &count, error);
+      if (!error->empty()) return false;
+      for (size_t s = 0; s < samples && program != nullptr; ++s) {
         if (options_.tell)
-          options_.tell(
-              (static_cast<double>(first) + static_cast<double>(lot.count * s) / static_cast<double>(samples)) /
-              static_cast<double>(all));
-        if (!compare(s, first, lot, error)) return false;
+          options_.tell((static_cast<double>(first) + static_cast<double>(count * s) / static_cast<double>(samples)) /
+                        static_cast<double>(layers_));
+        std::vector<TensorView> seen;
+        if (!program->run(samples_.read(s), &seen, error)) return false;
+        for (size_t i = 0; i < seen.size(); ++i) {
+          float x = 0;
+          std::memcpy(&x, seen[i].bytes.data(), sizeof(x));
+          sums[kSums * first + i] += static_cast<double>(x);
+        }
       }
-      if (lot.count == 0) compared[first] = false;
-      first += std::max<size_t>(lot.count, 1);
+      if (program == nullptr) compared[first] = false;
+      first += std::max<size_t>(count, 1);
     }
     return true;
   }
 
  private:
-  bool prepare(size_t first, Lot* lot, std::string* error) {
+  // For the layers from `first` on; null where not even that one fits.
+  std::unique_ptr<PreparedGraph> prepare(size_t first, size_t* count, std::string* error) {
     const std::vector<HostTensor> inputs = samples_.read(0);
-    if (least_ == 0) {
-      least_ = prepare(decoded_.size() - 1, 1, inputs, lot, error);
-      if (least_ == 0) return false;
+    for (*count = std::min(layers_ - first, most_); *count != 0; *count /= 2) {
+      const auto from = values_.begin() + static_cast<std::ptrdiff_t>(kSums * first);
+      std::unique_ptr<PreparedGraph> program =
+          prepare_values(graph_, {from, from + static_cast<std::ptrdiff_t>(kSums * *count)}, evaluator_, error);
+      if (program == nullptr) return nullptr;
+      const uint64_t needed = program->bytes(inputs, error);
+      if (!error->empty()) return nullptr;
+      most_ = 2 * *count;
+      if (fits(options_, 1, needed, 0)) return program;
     }
-    for (size_t count = std::min(decoded_.size() - first, most_); count != 0; count /= 2) {
-      *lot = {};
-      const uint64_t needed = prepare(first, count, inputs, lot, error);
-      if (needed == 0) return false;
-      most_ = 2 * count;
-      if (fits(options_, count, needed, least_)) return true;
-    }
-    *lot = {};
-    return true;
+    return nullptr;
   }
 
-  // What both programs for `count` layers take; 0 on failure.
-  uint64_t prepare(size_t first, size_t count, const std::vector<HostTensor>& inputs, Lot* lot, std::string* error) {
-    const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(first + count);
-    lot->count = count;
-    lot->twins = prepare_values(twins_, {pairs_.begin() + 2 * from, pairs_.begin() + 2 * to}, evaluator_, error);
-    if (lot->twins == nullptr) return 0;
-    lot->quantized = prepare_values(annotated_, {decoded_.begin() + from, decoded_.begin() + to}, evaluator_, error);
-    if (lot->quantized == nullptr) return 0;
-    const uint64_t needed = lot->twins->bytes(inputs, error) + lot->quantized->bytes(inputs, error);
-    return error->empty() ? needed : 0;
-  }
-
-  bool compare(size_t sample, size_t first, const Lot& lot, std::string* error) {
-    const std::vector<HostTensor> inputs = samples_.read(sample);
-    std::vector<HostTensor> twins, quantized;
-    if (!lot.twins->run(inputs, &twins, error) || !lot.quantized->run(inputs, &quantized, error)) return false;
-    for (size_t i = 0; i < lot.count; ++i) {
-      own[first + i].add(twins[2 * i], twins[2 * i + 1]);
-      accumulated[first + i].add(twins[2 * i], quantized[i]);
-    }
-    return true;
-  }
-
-  const ir::Graph &twins_, &annotated_;
-  const std::vector<const ir::Value*> pairs_, decoded_;
+  const ir::Graph& graph_;
+  const std::vector<const ir::Value*> values_;
+  const size_t layers_;
   Samples& samples_;
   Evaluator& evaluator_;
   const PassOptions& options_;
-  uint64_t least_ = 0;      // what one layer takes
-  size_t most_ = SIZE_MAX;  // layers of the next lot: twice the last one's
+  size_t most_ = SIZE_MAX;  // layers of the next program: twice the last one's
 
  public:
-  std::vector<SignalAndNoise> own, accumulated;  // of each layer
+  std::vector<double> sums;  // kSums of each layer
   std::vector<bool> compared;
 };
 
@@ -260,15 +286,18 @@ class Accountant {
 bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, const ir::Graph& annotated,
              const std::vector<ir::Value*>& decoded, const std::map<uint32_t, Statistics>& statistics, Samples& samples,
              Evaluator& evaluator, const PassOptions& options, std::vector<LayerAccount>* out, std::string* error) {
-  const std::unique_ptr<ir::Graph> twins = graph.clone();
-  std::vector<const ir::Value*> pairs, results;
+  const std::unique_ptr<ir::Graph> all_graphs = graph.clone();
+  ir::Graph& g = *all_graphs;
+  const std::map<uint32_t, ir::Value*> coded = copy_beside(annotated, g, graph.values().size());
+  std::vector<const ir::Value*> sums;
   std::vector<LayerAccount> all;
   std::vector<const ir::Node*> nodes;
   const auto add = [&](const ir::Node* node, const ir::Value* v, ir::Value* twin, const ir::Value* accumulated,
                        uint64_t bytes, std::string why) {
-    pairs.push_back(twins->value(v->id));
-    pairs.push_back(twin);
-    results.push_back(accumulated);
+    ir::Value* const reference = g.value(v->id);
+    sums.push_back(sum_of_squares(g, reference));
+    sums.push_back(noise_between(g, reference, twin));
+    sums.push_back(noise_between(g, reference, coded.at(accumulated->id)));
     LayerAccount a;
     a.name = layer_name(*node);
     a.op = op_name(node->op);
@@ -280,7 +309,7 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = plan.layers[i];
     const ir::Value* v = compared(plan, layer);
-    add(layer.node, v, quantized_twin(*twins, plan, choice, i),
+    add(layer.node, v, quantized_twin(g, plan, choice, i),
         v == plan.values[layer.result].value ? decoded[layer.result] : v,
         choice.weights[i].codes.size() * static_cast<size_t>(choice.weights[i].bits) / 8,
         reason_for(plan, choice, layer.input, layer.result, statistics));
@@ -288,16 +317,16 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const ir::Value* v = cell.node->out(compared_output(cell));
-    add(cell.node, v, quantized_cell_twin(*twins, plan, choice, i),
-        cell.result == Cell::kNoValue ? v : decoded[cell.result], choice.cells[i].bytes(),
-        reason_for(plan, choice, cell.input, cell.result, statistics));
+    add(cell.node, v, quantized_cell_twin(g, plan, choice, i), cell.result == Cell::kNoValue ? v : decoded[cell.result],
+        choice.cells[i].bytes(), reason_for(plan, choice, cell.input, cell.result, statistics));
   }
-  Accountant accountant(*twins, annotated, std::move(pairs), std::move(results), samples, evaluator, options);
+  Accountant accountant(g, std::move(sums), samples, evaluator, options);
   if (!accountant.run(error)) return false;
   std::map<const ir::Node*, size_t> found;
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].own_db = accountant.own[i].db();
-    all[i].accumulated_db = accountant.accumulated[i].db();
+    const double* const of = accountant.sums.data() + kSums * i;
+    all[i].own_db = decibels(of[0], of[1]);
+    all[i].accumulated_db = decibels(of[0], of[2]);
     all[i].compared = accountant.compared[i];
     found[nodes[i]] = i;
   }

@@ -16,7 +16,8 @@ struct Weighed {
 
 Weighed weighed(const HistogramObserver& h, const ValueFunction& behind) {
   Weighed w;
-  for (int bin = h.first(); bin <= h.last(); ++bin) {
+  const int last = h.last();
+  for (int bin = h.first(); bin <= last; ++bin) {
     if (h.count(bin) == 0) continue;
     w.x.push_back(static_cast<float>(h.middle(bin)));
     w.count.push_back(static_cast<double>(h.count(bin)));
@@ -71,13 +72,14 @@ ValueRange least_squares(const HistogramObserver& h, const ValueRange& all, cons
 ValueRange percentile(const HistogramObserver& h, const ValueRange& all) {
   const double cut = 1e-4 * static_cast<double>(h.total());
   ValueRange r = all;
+  const int first = h.first(), last = h.last();
   double below = 0;
-  for (int bin = h.first(); bin <= h.last() && below <= cut; ++bin) {
+  for (int bin = first; bin <= last && below <= cut; ++bin) {
     below += static_cast<double>(h.count(bin));
     r.low = std::max(all.low, h.middle(bin) - h.width() / 2);
   }
   double above = 0;
-  for (int bin = h.last(); bin >= h.first() && above <= cut; --bin) {
+  for (int bin = last; bin >= first && above <= cut; --bin) {
     above += static_cast<double>(h.count(bin));
     r.high = std::min(all.high, h.middle(bin) + h.width() / 2);
   }

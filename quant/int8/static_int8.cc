@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "converter/ir/infer.h"
+#include "quant/calibrate/workers.h"
 #include "quant/int8/attention.h"
 #include "quant/int8/layer.h"
 #include "quant/int8/share.h"
@@ -21,6 +22,7 @@
 namespace vireo::quant {
 namespace {
 
+constexpr uint64_t kMostWindows = 8u << 20;  // bytes that may be held from one step to the next
 constexpr size_t kAccountSamples = 8;
 constexpr double kAccountElements = 1 << 25;  // of all values, in as many samples as hold them, but two at least
 // A part of a Concat takes the scale of the whole where that costs it less than half a decibel.
@@ -140,15 +142,17 @@ class Quantization {
     return true;
   }
 
-  // What changed is seen anew: its values have other ranges.
+  // What changed is seen anew: its values have other ranges. The same pass takes the windows that rounding needs.
   bool equalise_layers() {
     if (options_.samples == nullptr)
       return fail("channels are equalised by sample data, and no data is given",
                   "give sample data (--calibrate, --data), or say \"condition\": [] in the recipe");
     report_.equalised = equalise(graph_, plan_, statistics_, recipe_.per_channel);
-    if (report_.equalised.empty()) return true;
-    statistics_.clear();
-    return calibrate_values();
+    for (const EqualisedValue& e : report_.equalised) {
+      for (const uint32_t id : e.ids) statistics_.erase(id);
+    }
+    const bool with_windows = recipe_.descend && bytes_of_windows() <= kMostWindows;
+    return report_.equalised.empty() && !with_windows ? true : observe("equalise", with_windows);
   }
 
   // Why a node stays in float; null: it need not.
@@ -166,36 +170,93 @@ class Quantization {
     PassOptions p;
     p.memory = options_.memory;
     p.shared = options_.shared;
-    if (options_.held) p.held = options_.held();
+    p.held = options_.held;
     if (options_.tell) p.tell = [this, step](double share) { options_.tell(step, share); };
     return p;
   }
 
   bool calibrate_values() {
-    std::vector<Tap> taps;
+    if (options_.samples != nullptr) {
+      options_.samples->fit(graph_);
+      return observe("calibrate", false);
+    }
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       const CodedValue& c = plan_.values[i];
       const bool read_by_layer =
           std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const Layer& l) { return l.input == i; });
-      if (!given(c) || (recipe_.correct_bias && read_by_layer) || options_.samples != nullptr)
-        taps.push_back({c.value, c.channels, HistogramObserver::kBins * sizeof(uint64_t)});
+      if (!given(c) || (recipe_.correct_bias && read_by_layer))
+        return fail("the value \"" + c.value->name + "\" has to be seen on data, and no data is given",
+                    "give sample data (--calibrate, --data), or a recipe that has all ranges and says \"bias\": "
+                    "\"keep\"");
     }
-    if (taps.empty()) return true;
-    if (options_.samples == nullptr)
-      return fail(
-          "the value \"" + taps[0].value->name + "\" has to be seen on data, and no data is given",
-          "give sample data (--calibrate, --data), or a recipe that has all ranges and says \"bias\": \"keep\"");
+    return true;
+  }
+
+  uint64_t bytes_of_windows(const Layer& layer) const {
+    const int64_t size = weights_of(layer).per_channel;
+    return most_windows(layer, size) * static_cast<uint64_t>(size * groups_of(layer)) * sizeof(float);
+  }
+  uint64_t bytes_of_windows() const {
+    uint64_t sum = 0;
+    for (const Layer& layer : plan_.layers) sum += bytes_of_windows(layer);
+    return sum;
+  }
+  RowsObserver no_windows(const Layer& layer) const {
+    return RowsObserver(most_windows(layer, weights_of(layer).per_channel));
+  }
+
+  // Passes over the data, for all values whose statistics are not known, and with_windows for what layers read.
+  bool observe(const char* step, bool with_windows) {
+    std::vector<Tap> taps;
+    std::vector<Statistics*> seen;             // of each tap; null: known
+    std::vector<std::vector<size_t>> windows;  // of each tap: layers whose windows are taken
+    std::map<const ir::Value*, size_t> found;
+    const auto tap_of = [&](const ir::Value* v, int channels) {
+      const auto [at, is_new] = found.emplace(v, taps.size());
+      if (is_new) {
+        taps.push_back({v, channels, 0});
+        seen.push_back(nullptr);
+        windows.emplace_back();
+      }
+      return at->second;
+    };
+    for (const CodedValue& c : plan_.values) {
+      const auto [at, is_new] = statistics_.try_emplace(c.value->id);
+      if (!is_new) continue;
+      const size_t tap = tap_of(c.value, c.channels);
+      taps[tap].state_bytes += HistogramObserver::kBins * sizeof(uint64_t);
+      seen[tap] = &at->second;
+    }
+    if (with_windows) windows_.clear();
+    for (size_t i = 0; i < plan_.layers.size() && with_windows; ++i) {
+      const Layer& layer = plan_.layers[i];
+      windows_.push_back(no_windows(layer));
+      if (!has_windows(layer)) continue;
+      const size_t tap = tap_of(layer.node->in(0), -1);
+      taps[tap].state_bytes += bytes_of_windows(layer);
+      windows[tap].push_back(i);
+    }
+    const auto take = [&](size_t first, size_t sample, const std::vector<TensorView>& values, std::string* why) {
+      workers_.share(values.size(), [&](size_t i) {
+        if (values[i].bytes.empty()) return;
+        Statistics* const s = seen[first + i];
+        if (s != nullptr) s->add(block_of(values[i], taps[first + i].channels));
+        for (const size_t w : windows[first + i]) add_windows(plan_.layers[w], sample, values[i], &windows_[w]);
+      });
+      for (size_t i = 0; i < values.size(); ++i) {
+        const Statistics* const s = seen[first + i];
+        if (s != nullptr && !check_finite(*taps[first + i].value, *s, sample, why)) return false;
+      }
+      return true;
+    };
     std::string error;
-    report_.never_fires.clear();
-    options_.samples->fit(graph_);
-    if (!calibrate(graph_, taps, *options_.samples, *options_.evaluator, pass_options("calibrate"), &statistics_,
-                   &error))
+    if (!for_each_sample(graph_, taps, *options_.samples, *options_.evaluator, pass_options(step), take, &error))
       return fail(error, "look at that sample; --memory sets how much a pass over the data may take");
     report_.samples = options_.samples->count();
+    report_.never_fires.clear();
     for (const CodedValue& c : plan_.values) {
-      const auto found = statistics_.find(c.value->id);
-      if (found != statistics_.end() && found->second.range.low() == 0 && found->second.range.high() == 0)
-        report_.never_fires.push_back(c.value->name);
+      const RangeObserver& range = statistics_[c.value->id].range;
+      if (range.low() == 0 && range.high() == 0) report_.never_fires.push_back(c.value->name);
     }
     return true;
   }
@@ -203,6 +264,7 @@ class Quantization {
   bool settle_ranges() {
     std::vector<ValueRange> ranges;
     const std::vector<bool> wide = wide_values();
+    search_ranges(wide);
     for (size_t i = 0; i < plan_.values.size(); ++i) ranges.push_back(range_of(i, wide[i]));
     join_parts(wide, &ranges);
     choice_.constants = recipe_.format == Format::kW8A16 ? DType::kI16 : DType::kU8;
@@ -221,11 +283,24 @@ class Quantization {
     if (c.bounded) return {c.low, c.high};
     // 16 bits need not clip.
     // The largest scores decide what a Softmax makes, and least squares would clip them for the many small ones.
-    if (wide || (c.scores && recipe_.range == RangeMethod::kMse))
-      return choose_range(RangeMethod::kMinMax, statistics_[c.value->id], {});
-    const auto [chosen, is_new] = chosen_.emplace(i, ValueRange{});
-    if (is_new) chosen->second = choose_range(recipe_.range, statistics_[c.value->id], function_of(c));
-    return chosen->second;
+    if (wide || all_seen(c)) return choose_range(RangeMethod::kMinMax, statistics_[c.value->id], {});
+    return chosen_[i];
+  }
+
+  bool all_seen(const CodedValue& c) const { return c.scores && recipe_.range == RangeMethod::kMse; }
+
+  // Those of values in 8 bits that data decide, once.
+  void search_ranges(const std::vector<bool>& wide) {
+    std::vector<std::pair<size_t, const Statistics*>> asked;
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      if (!given(plan_.values[i]) && !wide[i] && !all_seen(plan_.values[i]) && chosen_.emplace(i, ValueRange{}).second)
+        asked.emplace_back(i, &statistics_[plan_.values[i].value->id]);
+    }
+    std::vector<ValueRange> found(asked.size());
+    workers_.share(asked.size(), [&](size_t k) {
+      found[k] = choose_range(recipe_.range, *asked[k].second, function_of(plan_.values[asked[k].first]));
+    });
+    for (size_t k = 0; k < asked.size(); ++k) chosen_[asked[k].first] = found[k];
   }
 
   bool asks_for_wide() const { return recipe_.format == Format::kW8A8 && !recipe_.wide && options_.samples != nullptr; }
@@ -297,51 +372,61 @@ class Quantization {
     }
   }
 
-  // Weights by what their products lose: windows of what layers read are kept while their group's pass goes on.
+  // Weights by what their products lose: windows of what layers read, which the last pass took, or which are kept while
+  // their group's pass goes on.
   bool descend_all() {
     if (options_.samples == nullptr)
       return fail("weights are rounded by sample data, and no data is given",
                   "give sample data (--calibrate, --data), or say \"rounding\": \"nearest\" in the recipe's defaults");
-    std::vector<Tap> taps;
-    std::vector<RowsObserver> windows;
-    PassOptions p = pass_options("round weights");
-    for (const Layer& layer : plan_.layers) {
-      const int64_t size = weights_of(layer).per_channel;
-      windows.emplace_back(most_windows(layer, size));
-      taps.push_back({layer.node->in(0), -1,
-                      most_windows(layer, size) * static_cast<uint64_t>(size * groups_of(layer)) * sizeof(float)});
+    std::vector<std::pair<double, double>> losses(plan_.layers.size());
+    const auto descend_some = [&](size_t first, size_t count) {
+      workers_.share(count, [&](size_t i) {
+        RowsObserver& windows = windows_[first + i];
+        if (windows.count() != 0) losses[first + i] = descend_one(first + i, windows);
+        windows = RowsObserver();
+      });
+    };
+    if (!windows_.empty()) {
+      descend_some(0, plan_.layers.size());
+    } else {
+      std::vector<Tap> taps;
+      PassOptions p = pass_options("round weights");
+      p.group_done = descend_some;
+      for (const Layer& layer : plan_.layers) {
+        windows_.push_back(no_windows(layer));
+        taps.push_back({layer.node->in(0), -1, bytes_of_windows(layer)});
+      }
+      const auto take = [&](size_t first, size_t sample, const std::vector<TensorView>& values, std::string*) {
+        workers_.share(values.size(), [&](size_t i) {
+          const Layer& layer = plan_.layers[first + i];
+          if (has_windows(layer)) add_windows(layer, sample, values[i], &windows_[first + i]);
+        });
+        return true;
+      };
+      std::string error;
+      if (!for_each_sample(graph_, taps, *options_.samples, *options_.evaluator, p, take, &error))
+        return fail(error, "say \"rounding\": \"nearest\" in a recipe's defaults, or allow more (--memory)");
     }
     double before = 0, after = 0;
-    p.group_done = [&](size_t first, size_t count) {
-      for (size_t i = first; i < first + count; ++i) {
-        if (windows[i].count() != 0) descend_one(i, windows[i], &before, &after);
-        windows[i] = RowsObserver();
-      }
-    };
-    const auto take = [&](size_t first, size_t sample, const std::vector<HostTensor>& values, std::string*) {
-      for (size_t i = 0; i < values.size(); ++i) {
-        const Layer& layer = plan_.layers[first + i];
-        if (has_windows(layer)) add_windows(layer, sample, values[i], &windows[first + i]);
-      }
-      return true;
-    };
-    std::string error;
-    if (!for_each_sample(graph_, taps, *options_.samples, *options_.evaluator, p, take, &error))
-      return fail(error, "say \"rounding\": \"nearest\" in a recipe's defaults, or allow more (--memory)");
+    for (const auto& [was, is] : losses) {
+      before += was;
+      after += is;
+    }
     if (after > 0) report_.rounding_gain_db = 10 * std::log10(before / after);
     return true;
   }
 
-  void descend_one(size_t i, const RowsObserver& windows, double* before, double* after) {
+  // What the nearest codes lose, and what those lose that are chosen.
+  std::pair<double, double> descend_one(size_t i, const RowsObserver& windows) {
     const Layer& layer = plan_.layers[i];
     const bool takes_means = recipe_.correct_bias && (layer.sum != nullptr || layer.node->op != Op::kMatMul);
     const Covariance covariance = covariance_of(windows, groups_of(layer), takes_means);
     const WeightRows rows = weights_of(layer);
     const auto [was, is] = descend(rows, covariance, &choice_.weights[i]);
     const double scale = weights_energy(rows, covariance);
-    *before += scale > 0 ? was / scale : 0;
-    *after += scale > 0 ? is / scale : 0;
     means_[i] = covariance.means;
+    if (!(scale > 0)) return {0, 0};
+    return {was / scale, is / scale};
   }
 
   bool round_weights() {
@@ -363,9 +448,8 @@ class Quantization {
   static double weights_energy(const WeightRows& rows, const Covariance& covariance) {
     double sum = 0;
     for (int64_t c = 0; c < rows.channels; ++c) {
-      const double* h =
-          covariance.values.data() + c / (rows.channels / covariance.groups) * covariance.size * covariance.size;
-      for (int64_t i = 0; i < covariance.size; ++i) sum += rows.row(c)[i] * rows.row(c)[i] * h[i * covariance.size + i];
+      const double* h = covariance.diagonal.data() + c / (rows.channels / covariance.groups) * covariance.size;
+      for (int64_t i = 0; i < covariance.size; ++i) sum += rows.row(c)[i] * rows.row(c)[i] * h[i];
     }
     return sum;
   }
@@ -411,8 +495,10 @@ class Quantization {
   const Recipe& recipe_;
   Int8Report& report_;
   PassLog& log_;
+  Workers workers_;
   Plan plan_;
   Choice choice_;
+  std::vector<RowsObserver> windows_;       // of what each layer reads; empty: not taken
   std::vector<std::vector<double>> means_;  // of what each layer's weights multiply; empty: not known
   std::map<uint32_t, Statistics> statistics_;
   std::map<size_t, ValueRange> chosen_;  // of values in 8 bits

@@ -259,7 +259,7 @@ bool find_wide_values(const ir::Graph& graph, const Plan& plan, const std::vecto
   add(asked.size(), all);
 
   std::vector<std::vector<double>> noise(asked.size() + 1, std::vector<double>(exits.size(), 0));
-  const auto take = [&](size_t first, size_t, const std::vector<HostTensor>& values, std::string*) {
+  const auto take = [&](size_t first, size_t, const std::vector<TensorView>& values, std::string*) {
     for (size_t i = 0; i < values.size(); ++i) {
       float x = 0;
       std::memcpy(&x, values[i].bytes.data(), sizeof(x));

@@ -10,9 +10,14 @@ namespace vireo::quant {
 class FixedSum {
  public:
   void add(double x) {
-    const double scaled = std::nearbyint(std::ldexp(x, 60));
-    const double most = std::ldexp(1.0, 120);
-    sum_ += static_cast<Wide>(scaled > most ? most : scaled < -most ? -most : scaled);
+    constexpr double kScale = 0x1p60, kMost = 0x1p120, kWhole = 0x1p52, kWord = 0x1p62;
+    double scaled = x * kScale;
+    if (std::fabs(scaled) < kWhole) scaled = std::nearbyint(scaled);  // what is larger has no fraction
+    if (std::fabs(scaled) < kWord) {
+      sum_ += static_cast<long long>(scaled);
+    } else {
+      sum_ += static_cast<Wide>(scaled > kMost ? kMost : scaled < -kMost ? -kMost : scaled);
+    }
   }
   void merge(const FixedSum& other) { sum_ += other.sum_; }
   double value() const { return std::ldexp(static_cast<double>(sum_), -60); }

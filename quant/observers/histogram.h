@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "quant/observers/block.h"
+#include "quant/observers/summary.h"
 
 namespace vireo::quant {
 
@@ -15,7 +15,8 @@ class HistogramObserver {
  public:
   static constexpr int kBins = 4096;  // half of them below 0
 
-  void add(const Block& block);  // elements that are not finite are left out
+  // `summary`: of this block. Elements that are not finite are left out.
+  void add(const Block& block, const BlockSummary& summary);
   void merge(const HistogramObserver& other);
 
   bool empty() const { return total_ == 0; }
@@ -34,6 +35,8 @@ class HistogramObserver {
 
  private:
   void widen(int exponent);
+  void count_all(const float* x, int64_t n);
+  void count_finite(const float* x, int64_t n);
 
   static constexpr int kLeastExponent = -126;
   int exponent_ = kLeastExponent;  // all lies within 2^exponent

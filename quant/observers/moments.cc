@@ -1,34 +1,21 @@
 #include "quant/observers/moments.h"
 
-#include <cmath>
-
 namespace vireo::quant {
 
-void MomentsObserver::add(const Block& block) {
-  const auto channels = static_cast<size_t>(block.channels);
+void MomentsObserver::add(const BlockSummary& block) {
+  const size_t channels = block.sums.size();
   if (sums_.empty()) {
     sums_.resize(channels);
     squares_.resize(channels);
     magnitudes_.resize(channels);
   }
-  if (channels != sums_.size()) return;
+  if (channels == 0 || channels != sums_.size()) return;
   for (size_t c = 0; c < channels; ++c) {
-    double sum = 0, square = 0, magnitude = 0;
-    for (int64_t o = 0; o < block.outer; ++o) {
-      const float* x = block.data + (o * block.channels + static_cast<int64_t>(c)) * block.inner;
-      for (int64_t i = 0; i < block.inner; ++i) {
-        const double v = static_cast<double>(x[i]);
-        if (!std::isfinite(v)) continue;
-        sum += v;
-        square += v * v;
-        magnitude += std::fabs(v);
-      }
-    }
-    sums_[c].add(sum);
-    squares_[c].add(square);
-    magnitudes_[c].add(magnitude);
+    sums_[c].add(block.sums[c]);
+    squares_[c].add(block.squares[c]);
+    magnitudes_[c].add(block.magnitudes[c]);
   }
-  count_ += static_cast<uint64_t>(block.outer * block.inner);
+  count_ += block.count / channels;
 }
 
 void MomentsObserver::merge(const MomentsObserver& other) {

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "quant/observers/block.h"
 #include "quant/observers/fixed_sum.h"
+#include "quant/observers/summary.h"
 
 namespace vireo::quant {
 
 class MomentsObserver {
  public:
   // Blocks whose number of channels is not the first one's are left out.
-  void add(const Block& block);
+  void add(const BlockSummary& block);
   void merge(const MomentsObserver& other);
 
   size_t channels() const { return sums_.size(); }

@@ -35,9 +35,9 @@ TEST(Observers, AnyOrderAndAnyDivisionGiveTheSameBits) {
   MomentsObserver moments;
   RowsObserver rows;
   for (size_t s = 0; s < all.size(); ++s) {
-    range.add(block(all[s]));
-    histogram.add(block(all[s]));
-    moments.add(block(all[s]));
+    range.add(summary_of(block(all[s])));
+    histogram.add(block(all[s]), summary_of(block(all[s])));
+    moments.add(summary_of(block(all[s])));
     rows.add(s, block(all[s]));
   }
   RangeObserver ranges[2];
@@ -45,9 +45,9 @@ TEST(Observers, AnyOrderAndAnyDivisionGiveTheSameBits) {
   MomentsObserver both_moments[2];
   RowsObserver both_rows[2];
   for (size_t s = all.size(); s-- > 0;) {
-    ranges[s % 2].add(block(all[s]));
-    histograms[s % 2].add(block(all[s]));
-    both_moments[s % 2].add(block(all[s]));
+    ranges[s % 2].add(summary_of(block(all[s])));
+    histograms[s % 2].add(block(all[s]), summary_of(block(all[s])));
+    both_moments[s % 2].add(summary_of(block(all[s])));
     both_rows[s % 2].add(s, block(all[s]));
   }
   ranges[1].merge(ranges[0]);
@@ -68,7 +68,7 @@ TEST(Observers, HistogramCountsEveryElementInItsBin) {
   HistogramObserver h;
   std::vector<float> sorted;
   for (const auto& s : all) {
-    h.add(block(s));
+    h.add(block(s), summary_of(block(s)));
     sorted.insert(sorted.end(), s.begin(), s.end());
   }
   std::sort(sorted.begin(), sorted.end());
@@ -85,10 +85,61 @@ TEST(Observers, HistogramCountsEveryElementInItsBin) {
   EXPECT_LT(h.width() * HistogramObserver::kBins / 4, std::max(std::fabs(sorted.front()), sorted.back()));
 }
 
+// Blocks of many elements are counted in tables beside each other, in vectors; most elements are 0.
+TEST(Observers, LargeBlocksAreCountedLikeSmallOnes) {
+  std::mt19937 rng(5);
+  std::normal_distribution<float> value(0, 3);
+  std::vector<float> x(3 * HistogramObserver::kBins * 8 + 5);
+  for (float& v : x) v = std::max(value(rng), 0.0f) - (rng() % 64 == 0 ? 4.0f : 0.0f);
+  const auto n = static_cast<int64_t>(x.size());
+  HistogramObserver whole, parts;
+  whole.add({x.data(), 1, 1, n}, summary_of({x.data(), 1, 1, n}));
+  for (int64_t i = 0; i < n; i += 1000) {
+    const Block part = {x.data() + i, 1, 1, std::min<int64_t>(1000, n - i)};
+    parts.add(part, summary_of(part));
+  }
+  EXPECT_TRUE(whole == parts);
+  std::vector<uint64_t> counts(HistogramObserver::kBins);
+  for (const float v : x)
+    ++counts[static_cast<size_t>(std::floor(static_cast<double>(v) / whole.width())) + HistogramObserver::kBins / 2];
+  for (int b = 0; b < HistogramObserver::kBins; ++b) ASSERT_EQ(whole.count(b), counts[static_cast<size_t>(b)]) << b;
+}
+
+// Channels in the middle and last, runs longer and shorter than the vectors.
+TEST(Observers, SummariesAreThoseOfTheElements) {
+  std::mt19937 rng(6);
+  std::normal_distribution<float> value(0.5f, 2);
+  for (const Block shape : {Block{nullptr, 3, 5, 37}, Block{nullptr, 7, 33, 1}, Block{nullptr, 2, 3, 4}}) {
+    std::vector<float> x(static_cast<size_t>(shape.count()));
+    for (float& v : x) v = value(rng);
+    const BlockSummary s = summary_of({x.data(), shape.outer, shape.channels, shape.inner});
+    for (int64_t c = 0; c < shape.channels; ++c) {
+      float low = INFINITY, high = -INFINITY;
+      double sum = 0, square = 0, magnitude = 0;
+      for (int64_t o = 0; o < shape.outer; ++o) {
+        for (int64_t i = 0; i < shape.inner; ++i) {
+          const float v = x[static_cast<size_t>((o * shape.channels + c) * shape.inner + i)];
+          low = std::min(low, v);
+          high = std::max(high, v);
+          sum += static_cast<double>(v);
+          square += static_cast<double>(v) * static_cast<double>(v);
+          magnitude += std::fabs(static_cast<double>(v));
+        }
+      }
+      const auto at = static_cast<size_t>(c);
+      EXPECT_EQ(s.lows[at], low);
+      EXPECT_EQ(s.highs[at], high);
+      EXPECT_NEAR(s.sums[at], sum, 1e-9);
+      EXPECT_NEAR(s.squares[at], square, 1e-9);
+      EXPECT_NEAR(s.magnitudes[at], magnitude, 1e-9);
+    }
+  }
+}
+
 TEST(Observers, MomentsAreThoseOfTheElements) {
   const std::vector<float> x = {1, 2, -3, 0.5f, -0.5f, 4};
   MomentsObserver m;
-  m.add({x.data(), 1, 2, 3});
+  m.add(summary_of({x.data(), 1, 2, 3}));
   EXPECT_DOUBLE_EQ(m.mean(0), 0);
   EXPECT_DOUBLE_EQ(m.mean_magnitude(0), 2);
   EXPECT_DOUBLE_EQ(m.mean_square(1), (0.25 + 0.25 + 16) / 3);
@@ -98,8 +149,9 @@ TEST(Observers, WhatIsNotFiniteIsCountedApart) {
   const std::vector<float> x = {1, NAN, -INFINITY, 2};
   RangeObserver r;
   HistogramObserver h;
-  r.add({x.data(), 1, 1, 4});
-  h.add({x.data(), 1, 1, 4});
+  const Block b = {x.data(), 1, 1, 4};
+  r.add(summary_of(b));
+  h.add(b, summary_of(b));
   EXPECT_EQ(r.not_finite(), 2u);
   EXPECT_EQ(r.low(), 1);
   EXPECT_EQ(r.high(), 2);

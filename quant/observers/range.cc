@@ -1,7 +1,6 @@
 #include "quant/observers/range.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace vireo::quant {
 
@@ -23,32 +22,12 @@ void RangeObserver::widen_channels(const std::vector<float>& lows, const std::ve
   }
 }
 
-void RangeObserver::add(const Block& block) {
-  const auto channels = static_cast<size_t>(block.channels);
-  std::vector<float> lows(channels, std::numeric_limits<float>::infinity());
-  std::vector<float> highs(channels, -std::numeric_limits<float>::infinity());
-  const float* x = block.data;
-  for (int64_t o = 0; o < block.outer; ++o) {
-    for (size_t c = 0; c < channels; ++c) {
-      float low = lows[c], high = highs[c];
-      for (int64_t i = 0; i < block.inner; ++i, ++x) {
-        if (!std::isfinite(*x)) {
-          ++not_finite_;
-          continue;
-        }
-        low = std::min(low, *x);
-        high = std::max(high, *x);
-      }
-      lows[c] = low;
-      highs[c] = high;
-    }
-  }
-  count_ += static_cast<uint64_t>(block.count());
-  for (size_t c = 0; c < channels; ++c) {
-    low_ = std::min(low_, lows[c]);
-    high_ = std::max(high_, highs[c]);
-  }
-  if (channels != 0) widen_channels(lows, highs);
+void RangeObserver::add(const BlockSummary& block) {
+  count_ += block.count;
+  not_finite_ += block.not_finite;
+  low_ = std::min(low_, block.low());
+  high_ = std::max(high_, block.high());
+  if (!block.lows.empty()) widen_channels(block.lows, block.highs);
 }
 
 void RangeObserver::merge(const RangeObserver& other) {

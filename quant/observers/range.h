@@ -7,13 +7,13 @@
 #include <limits>
 #include <vector>
 
-#include "quant/observers/block.h"
+#include "quant/observers/summary.h"
 
 namespace vireo::quant {
 
 class RangeObserver {
  public:
-  void add(const Block& block);
+  void add(const BlockSummary& block);
   void merge(const RangeObserver& other);
 
   bool empty() const { return count_ == 0; }

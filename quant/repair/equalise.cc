@@ -553,11 +553,12 @@ class Equaliser {
     const Constants after(plan_, sites_);
     before.put_back(graph_);
     known_ = known;
-    const std::vector<std::string> changed = by_chains();
+    const std::vector<const FactorSite*> changed = by_chains();
     const double of_chains = noise_of(plan_, known_);
     if (of_chains < std::min(none * kWorthwhile, of_apart)) {
       std::vector<EqualisedValue> out;
-      for (const std::string& name : changed) out.push_back({name, 10 * std::log10(none / of_chains)});
+      for (const FactorSite* site : changed)
+        out.push_back({site->values[0]->name, 10 * std::log10(none / of_chains), ids_of(*site)});
       return out;
     }
     (of_apart < none ? after : before).put_back(graph_);
@@ -569,25 +570,45 @@ class Equaliser {
     std::vector<EqualisedValue> out;
     for (const FactorSite& site : sites_) {
       const double gain = SiteOfFactors(graph_, plan_, site, &known_, per_channel_).equalise();
-      if (gain > 0) out.push_back({site.values[0]->name, gain});
+      if (gain > 0) out.push_back({site.values[0]->name, gain, ids_of(site)});
     }
     return out;
   }
 
-  // The factors of the paper, in turn until they are settled. The values that took them.
-  std::vector<std::string> by_chains() {
-    std::set<std::string> changed;
+  // The values that take a site's factors.
+  static std::vector<uint32_t> ids_of(const FactorSite& site) {
+    std::vector<uint32_t> ids;
+    std::vector<const ir::Value*> open = site.values;
+    while (!open.empty()) {
+      const ir::Value* const v = open.back();
+      open.pop_back();
+      if (std::find(ids.begin(), ids.end(), v->id) != ids.end()) continue;
+      ids.push_back(v->id);
+      for (const ir::Use& u : v->uses) {
+        if (passes_factors(*u.node)) open.push_back(u.node->out());
+      }
+    }
+    return ids;
+  }
+
+  // The factors of the paper, in turn until they are settled. Those that took them.
+  std::vector<const FactorSite*> by_chains() {
+    std::vector<bool> changed(sites_.size(), false);
     for (int round = 0; round < kMostRounds; ++round) {
       double most = 0;
-      for (const FactorSite& site : sites_) {
-        if (site.norm != nullptr) continue;
-        const double factor = SiteOfFactors(graph_, plan_, site, &known_, per_channel_).make_even();
-        if (factor > 1) changed.insert(site.values[0]->name);
+      for (size_t i = 0; i < sites_.size(); ++i) {
+        if (sites_[i].norm != nullptr) continue;
+        const double factor = SiteOfFactors(graph_, plan_, sites_[i], &known_, per_channel_).make_even();
+        if (factor > 1) changed[i] = true;
         most = std::max(most, factor);
       }
       if (most < kSettled) break;
     }
-    return {changed.begin(), changed.end()};
+    std::vector<const FactorSite*> out;
+    for (size_t i = 0; i < sites_.size(); ++i) {
+      if (changed[i]) out.push_back(&sites_[i]);
+    }
+    return out;
   }
 
   ir::Graph& graph_;

@@ -24,10 +24,11 @@ namespace vireo::quant {
 
 struct EqualisedValue {
   std::string value;
-  double gain_db = 0;  // of the cost
+  double gain_db = 0;         // of the cost
+  std::vector<uint32_t> ids;  // of the value and of those that took the same factors: their statistics are others now
 };
 
-// Changes weights, biases and gains; the plan stays right, the statistics of the values named do not.
+// Changes weights, biases and gains; the plan stays right.
 std::vector<EqualisedValue> equalise(ir::Graph& graph, Plan& plan, const std::map<uint32_t, Statistics>& statistics,
                                      bool per_channel);
 

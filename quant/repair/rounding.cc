@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quant/observers/widest.h"
 #include "sdk/ops/conv/conv_generated.h"
 
 namespace vireo::quant {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kSweeps = 4;
 constexpr double kDamping = 0.01;
+constexpr int64_t kRowsAtOnce = 64;  // of windows, in float64
 
 // A convolution's window over NCHW.
 struct Window {
@@ -21,7 +23,7 @@ int64_t or_one(const ::flatbuffers::Vector<int32_t>* list, size_t i) {
   return list == nullptr || list->size() == 0 ? 1 : list->Get(static_cast<unsigned>(i));
 }
 
-Window window_of(const Layer& layer, const HostTensor& x) {
+Window window_of(const Layer& layer, const TensorView& x) {
   const auto& a = layer.node->attributes<attrs::Conv>();
   const Shape& w = layer.node->in(1)->type.shape;
   Window out;
@@ -64,6 +66,148 @@ void extract(const Window& w, const float* image, int64_t position, float* out) 
   }
 }
 
+// lines[j] += sum over rows of a[row] x[row, j], row by row; x [rows, size], a a column of it.
+VIREO_WIDEST void add_rows(const double* a, const double* x, int64_t rows, int64_t size, int64_t from, double* line) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const double *const x0 = x + r * size, *const x1 = x0 + size, *const x2 = x1 + size, *const x3 = x2 + size;
+    const double a0 = a[r * size], a1 = a[(r + 1) * size], a2 = a[(r + 2) * size], a3 = a[(r + 3) * size];
+    for (int64_t j = from; j < size; ++j) line[j] = line[j] + a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j];
+  }
+  for (; r < rows; ++r) {
+    for (int64_t j = from; j < size; ++j) line[j] += a[r * size] * x[r * size + j];
+  }
+}
+
+// line += factor * row
+VIREO_WIDEST void add_row(double factor, const double* row, int64_t size, double* line) {
+  for (int64_t j = 0; j < size; ++j) line[j] += factor * row[j];
+}
+
+// One row of weights: its codes, what they are off by, and how the objective changes with that.
+struct Row {
+  const double *weights, *h;  // h [size, size], symmetric
+  int64_t size;
+  double scale, most;
+  int8_t* codes;
+  double *error, *slope;
+};
+
+// The best code of each weight in turn, given the others. Whether one changed.
+VIREO_WIDEST bool sweep(const Row& row) {
+  bool changed = false;
+  for (int64_t i = 0; i < row.size; ++i) {
+    const double w = row.weights[i], of_itself = row.h[i * row.size + i];
+    // What this weight should be off by, given the others, and the code nearest to that.
+    const double best = row.error[i] - row.slope[i] / of_itself;
+    const double plain = std::nearbyint(w / row.scale);
+    const double wanted = std::clamp(std::nearbyint((w - best) / row.scale), plain - 1, plain + 1);
+    const auto code = static_cast<int8_t>(std::clamp(wanted, -row.most, row.most));
+    if (code == row.codes[i]) continue;
+    const double moved = w - row.scale * code - row.error[i];
+    // Exact: only a step down is taken.
+    if (moved * (2 * row.slope[i] + moved * of_itself) >= 0) continue;
+    row.codes[i] = code;
+    row.error[i] += moved;
+    const double* const h = row.h + i * row.size;
+    for (int64_t j = 0; j < row.size; ++j) row.slope[j] += moved * h[j];
+    changed = true;
+  }
+  return changed;
+}
+
+// The sum of the products of a column and v, in lanes.
+VIREO_WIDEST double product_of(const float* column, const double* v, int64_t rows) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {};
+  int64_t r = 0;
+  for (; r + kLanes <= rows; r += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) sums[k] += static_cast<double>(column[r + k]) * v[r + k];
+  }
+  for (; r < rows; ++r) sums[0] += static_cast<double>(column[r]) * v[r];
+  double sum = 0;
+  for (const double s : sums) sum += s;
+  return sum;
+}
+
+// v += factor * column
+VIREO_WIDEST void add_column(double factor, const float* column, int64_t rows, double* v) {
+  for (int64_t r = 0; r < rows; ++r) v[r] += factor * static_cast<double>(column[r]);
+}
+
+double squares_of(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x * x;
+  return sum;
+}
+
+// The best code of weight w given what it should be off by (`best`), at most one beside its nearest.
+int8_t code_near(double w, double best, double scale, double most) {
+  const double plain = std::nearbyint(w / scale);
+  const double wanted = std::clamp(std::nearbyint((w - best) / scale), plain - 1, plain + 1);
+  return static_cast<int8_t>(std::clamp(wanted, -most, most));
+}
+
+// descend() where rows stand for the matrix: v = columns^T error is kept instead of H error.
+std::pair<double, double> descend_by_rows(const WeightRows& weights, const Covariance& h, WeightCodes* codes) {
+  const double most = most_code(codes->bits);
+  std::vector<double> error(static_cast<size_t>(h.size)), v(static_cast<size_t>(h.rows));
+  double before = 0, after = 0;
+  for (int64_t c = 0; c < weights.channels; ++c) {
+    const double* const w = weights.row(c);
+    int8_t* const q = codes->codes.data() + c * h.size;
+    const double s = static_cast<double>(codes->scale(c));
+    std::fill(v.begin(), v.end(), 0);
+    for (int64_t i = 0; i < h.size; ++i) {
+      error[static_cast<size_t>(i)] = w[i] - s * q[i];
+      add_column(error[static_cast<size_t>(i)], h.columns.data() + i * h.rows, h.rows, v.data());
+    }
+    before += squares_of(v) + h.damping * squares_of(error);
+    bool changed = true;
+    for (int sweep_number = 0; sweep_number < kSweeps && changed; ++sweep_number) {
+      changed = false;
+      for (int64_t i = 0; i < h.size; ++i) {
+        const float* const column = h.columns.data() + i * h.rows;
+        double& off = error[static_cast<size_t>(i)];
+        const double slope = product_of(column, v.data(), h.rows) + h.damping * off;
+        const double of_itself = h.diagonal[static_cast<size_t>(i)];
+        const int8_t code = code_near(w[i], off - slope / of_itself, s, most);
+        const double moved = w[i] - s * code - off;
+        if (code == q[i] || moved * (2 * slope + moved * of_itself) >= 0) continue;
+        q[i] = code;
+        off += moved;
+        add_column(moved, column, h.rows, v.data());
+        changed = true;
+      }
+    }
+    after += squares_of(v) + h.damping * squares_of(error);
+  }
+  return {before, after};
+}
+
+double damping_of(const double* diagonal, int64_t size) {
+  double trace = 0;
+  for (int64_t i = 0; i < size; ++i) trace += diagonal[i];
+  return trace > 0 ? kDamping * trace / static_cast<double>(size) : 1;
+}
+
+// The matrix of one group is not made.
+void keep_rows(const std::vector<const std::vector<float>*>& all, bool centred, Covariance* h) {
+  h->rows = static_cast<int64_t>(all.size());
+  h->columns.resize(static_cast<size_t>(h->size) * all.size());
+  for (size_t i = 0; i < static_cast<size_t>(h->size); ++i) {
+    float* const column = h->columns.data() + i * all.size();
+    double sum = 0;
+    for (size_t r = 0; r < all.size(); ++r) {
+      column[r] = static_cast<float>(static_cast<double>((*all[r])[i]) - (centred ? h->means[i] : 0));
+      sum += static_cast<double>(column[r]) * static_cast<double>(column[r]);
+    }
+    h->diagonal[i] = sum;
+  }
+  h->damping = damping_of(h->diagonal.data(), h->size);
+  for (double& d : h->diagonal) d += h->damping;
+}
+
 }  // namespace
 
 int64_t groups_of(const Layer& layer) {
@@ -80,7 +224,7 @@ size_t most_windows(const Layer& layer, int64_t weights_of_row) {
   return static_cast<size_t>(std::clamp<int64_t>(kForEachWeight * weights_of_row, 64, RowsObserver::kMost));
 }
 
-void add_windows(const Layer& layer, uint64_t sample, const HostTensor& x, RowsObserver* rows) {
+void add_windows(const Layer& layer, uint64_t sample, const TensorView& x, RowsObserver* rows) {
   const auto* data = reinterpret_cast<const float*>(x.bytes.data());
   const auto count = static_cast<int64_t>(x.bytes.size() / sizeof(float));
   if (count == 0) return;
@@ -103,35 +247,44 @@ Covariance covariance_of(const RowsObserver& rows, int64_t groups, bool centred)
   if (all.empty()) return h;
   const auto whole = static_cast<int64_t>(all[0]->size());
   h.size = whole / groups;
-  h.values.assign(static_cast<size_t>(groups * h.size * h.size), 0);
   h.means.assign(static_cast<size_t>(whole), 0);
+  h.diagonal.assign(static_cast<size_t>(whole), 0);
   for (const auto* row : all) {
     for (size_t i = 0; i < h.means.size(); ++i)
       h.means[i] += static_cast<double>((*row)[i]) / static_cast<double>(all.size());
   }
-  std::vector<double> x(static_cast<size_t>(h.size));
+  if (groups == 1 && h.size > static_cast<int64_t>(all.size())) {
+    keep_rows(all, centred, &h);
+    return h;
+  }
+  h.values.assign(static_cast<size_t>(groups * h.size * h.size), 0);
+  const int64_t most = std::min(static_cast<int64_t>(all.size()), kRowsAtOnce);
+  std::vector<double> x(static_cast<size_t>(most * h.size));
   for (int64_t g = 0; g < groups; ++g) {
     double* matrix = h.values.data() + g * h.size * h.size;
-    for (const auto* row : all) {
-      for (size_t i = 0; i < x.size(); ++i) {
-        const size_t at = static_cast<size_t>(g * h.size) + i;
-        x[i] = static_cast<double>((*row)[at]) - (centred ? h.means[at] : 0);
+    for (size_t first = 0; first < all.size(); first += static_cast<size_t>(most)) {
+      const size_t count = std::min(static_cast<size_t>(most), all.size() - first);
+      double* to = x.data();
+      for (size_t r = first; r < first + count; ++r) {
+        for (size_t at = static_cast<size_t>(g * h.size); at < static_cast<size_t>((g + 1) * h.size); ++at)
+          *to++ = static_cast<double>((*all[r])[at]) - (centred ? h.means[at] : 0);
       }
-      for (int64_t i = 0; i < h.size; ++i) {
-        const double xi = x[static_cast<size_t>(i)];
-        if (xi == 0) continue;
-        for (int64_t j = 0; j < h.size; ++j) matrix[i * h.size + j] += xi * x[static_cast<size_t>(j)];
-      }
+      for (int64_t i = 0; i < h.size; ++i)
+        add_rows(x.data() + i, x.data(), static_cast<int64_t>(count), h.size, i, matrix + i * h.size);
     }
-    double trace = 0;
-    for (int64_t i = 0; i < h.size; ++i) trace += matrix[i * h.size + i];
-    const double damping = trace > 0 ? kDamping * trace / static_cast<double>(h.size) : 1;
-    for (int64_t i = 0; i < h.size; ++i) matrix[i * h.size + i] += damping;
+    for (int64_t i = 0; i < h.size; ++i) {
+      for (int64_t j = 0; j < i; ++j) matrix[i * h.size + j] = matrix[j * h.size + i];
+    }
+    double* const diagonal = h.diagonal.data() + g * h.size;
+    for (int64_t i = 0; i < h.size; ++i) diagonal[i] = matrix[i * h.size + i];
+    const double damping = damping_of(diagonal, h.size);
+    for (int64_t i = 0; i < h.size; ++i) diagonal[i] = matrix[i * h.size + i] += damping;
   }
   return h;
 }
 
 std::pair<double, double> descend(const WeightRows& weights, const Covariance& covariance, WeightCodes* codes) {
+  if (!covariance.columns.empty()) return descend_by_rows(weights, covariance, codes);
   const int64_t n = covariance.size;
   std::vector<double> error(static_cast<size_t>(n)), slope(static_cast<size_t>(n));
   const double most = most_code(codes->bits);
@@ -147,30 +300,11 @@ std::pair<double, double> descend(const WeightRows& weights, const Covariance& c
       for (int64_t i = 0; i < n; ++i) sum += error[static_cast<size_t>(i)] * slope[static_cast<size_t>(i)];
       return sum;
     };
-    for (int64_t i = 0; i < n; ++i) {
-      slope[static_cast<size_t>(i)] = 0;
-      for (int64_t j = 0; j < n; ++j) slope[static_cast<size_t>(i)] += h[i * n + j] * error[static_cast<size_t>(j)];
-    }
+    std::fill(slope.begin(), slope.end(), 0);
+    for (int64_t i = 0; i < n; ++i) add_row(error[static_cast<size_t>(i)], h + i * n, n, slope.data());
     before += objective();
-    bool changed = true;
-    for (int sweep = 0; sweep < kSweeps && changed; ++sweep) {
-      changed = false;
-      for (int64_t i = 0; i < n; ++i) {
-        const auto at = static_cast<size_t>(i);
-        // What this weight should be off by, given the others, and the code nearest to that.
-        const double best = error[at] - slope[at] / h[i * n + i];
-        const double plain = std::nearbyint(w[i] / s);
-        const double wanted = std::clamp(std::nearbyint((w[i] - best) / s), plain - 1, plain + 1);
-        const auto code = static_cast<int8_t>(std::clamp(wanted, -most, most));
-        if (code == q[i]) continue;
-        const double moved = w[i] - s * code - error[at];
-        // Exact: only a step down is taken.
-        if (moved * (2 * slope[at] + moved * h[i * n + i]) >= 0) continue;
-        q[i] = code;
-        error[at] += moved;
-        for (int64_t j = 0; j < n; ++j) slope[static_cast<size_t>(j)] += moved * h[j * n + i];
-        changed = true;
-      }
+    const Row row = {w, h, n, s, most, q, error.data(), slope.data()};
+    for (int i = 0; i < kSweeps && sweep(row); ++i) {
     }
     after += objective();
   }

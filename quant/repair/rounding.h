@@ -16,11 +16,16 @@
 
 namespace vireo::quant {
 
-// Covariances of what the rows of a layer's weights multiply: one matrix for each group of a convolution.
+// Covariances of what the rows of a layer's weights multiply: one matrix for each group of a convolution. Where fewer
+// rows were seen than they have elements, these stand for the matrix: H = columns columns^T + damping I.
 struct Covariance {
   int64_t groups = 1, size = 0;
-  std::vector<double> values;  // [groups, size, size]
-  std::vector<double> means;   // [groups, size]
+  std::vector<double> values;  // [groups, size, size]; or empty, and
+  int64_t rows = 0;
+  std::vector<float> columns;  // [size, rows] of one group
+  double damping = 0;
+  std::vector<double> diagonal;  // [groups, size]
+  std::vector<double> means;     // [groups, size]
 };
 
 // Windows of what `layer` reads, a sample's, among which `rows` choose: [channels x taps], channel by channel. False
@@ -28,7 +33,7 @@ struct Covariance {
 bool has_windows(const Layer& layer);
 // How many of them say enough: fewer where a group has few weights, as each window is one for all groups.
 size_t most_windows(const Layer& layer, int64_t weights_of_row);
-void add_windows(const Layer& layer, uint64_t sample, const HostTensor& x, RowsObserver* rows);
+void add_windows(const Layer& layer, uint64_t sample, const TensorView& x, RowsObserver* rows);
 
 // Of rows of groups * size elements; 0.01 of the mean variance stands on the diagonal besides. Not `centred`: about 0,
 // for layers whose bias cannot take a mean back.

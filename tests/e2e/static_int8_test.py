@@ -2,6 +2,9 @@
 QDQ runs in ONNX Runtime to the same answers, a recipe that nobody edited gives the same bytes, and bad data end in an error that
 names them and leaves nothing behind."""
 import json
+import os
+import subprocess
+import sys
 
 import support
 
@@ -391,6 +394,77 @@ def a_ceiling_changes_no_byte(test):
     test.assertEqual(free.read_bytes(), tight.read_bytes())
 
 
+# Starts a program and prints its peak of resident memory. A small process does it: a child's peak counts what its parent holds.
+PEAK = "import os,sys; p = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, s, r = os.wait4(p, 0); print(s, r.ru_maxrss)"
+
+
+def peak_of(*arguments):
+    """The exit status, the most bytes that were resident, and what was said."""
+    done = subprocess.run([sys.executable, "-S", "-c", PEAK, support.VIREO, *map(str, arguments)], capture_output=True, text=True, check=True)
+    status, kib = done.stdout.split()[-2:]
+    return os.waitstatus_to_exitcode(int(status)), 1024 * int(kib), done.stderr
+
+
+def pictures(np, name, side, channels, layers, samples):
+    """A chain of convolutions over pictures of side x side, with random weights, and sample data for it."""
+    import onnx
+    from onnx import helper, numpy_helper
+    rng = np.random.default_rng(7)
+    constants, nodes, x, read = {}, [], "image", 3
+    for i in range(layers):
+        constants[f"w{i}"] = (rng.standard_normal((channels, read, 3, 3)) / np.sqrt(9 * read)).astype(np.float32)
+        nodes += [helper.make_node("Conv", [x, f"w{i}"], [f"c{i}"], name=f"c{i}", pads=[1] * 4, strides=[2 if i == 0 else 1] * 2),
+                  helper.make_node("Relu", [f"c{i}"], [f"r{i}"], name=f"r{i}")]
+        x, read = f"r{i}", channels
+    nodes.append(helper.make_node("GlobalAveragePool", [x], ["y"], name="mean"))
+    real = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(nodes, "pictures", [helper.make_tensor_value_info("image", real, [1, 3, side, side])],
+                              [helper.make_tensor_value_info("y", real, [1, channels, 1, 1])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    model, data = WORK / f"{name}.onnx", WORK / f"{name}.npz"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    coarse = rng.standard_normal((samples, 3, side // 8, side // 8)).astype(np.float32)
+    np.savez_compressed(data, image=np.kron(coarse, np.ones((1, 1, 8, 8), np.float32)))
+    return model, data
+
+
+def a_ceiling_is_kept(test):
+    """Whatever it is: the process stays within 5 % above it, as the system counts, or says that it cannot. Bytes are the same."""
+    import numpy as np
+    if support.PRELOAD:
+        return print("left out: a sanitizer holds memory of its own")
+    models = [pictures(np, "chain", 256, 16, 12, 3), made()]
+    least = {}
+    for model, data in models:
+        files, fits = set(), []
+        for mib in (22, 28, 36, 48, 96):
+            out = WORK / "ceiling.vireo"
+            out.unlink(missing_ok=True)
+            status, peak, said = peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M")
+            if status != 0:
+                test.assertIn("--memory allows", said)
+                test.assertEqual(fits, [], f"{model.stem}: {mib} MiB do not suffice, and less does")
+                continue
+            fits.append(mib)
+            files.add(out.read_bytes())
+            test.assertLess(peak, 1.05 * (mib << 20), f"{model.stem} in {mib} MiB")
+        test.assertEqual(len(files), 1)
+        least[model.stem] = fits[0]
+    # Values of 1 MiB each, of which the chain has 12.
+    test.assertLessEqual(least["chain"], 40)
+
+
+def large_pictures_fit(test):
+    """1760 x 1760 pixels: less than 512 MB without being asked."""
+    import numpy as np
+    if support.PRELOAD:
+        return print("left out: a sanitizer holds memory of its own")
+    model, data = pictures(np, "large", 1760, 8, 3, 1)
+    status, peak, said = peak_of("quantize", model, "-o", WORK / "large.vireo", "--data", data)
+    test.assertEqual(status, 0, said)
+    test.assertLess(peak, 512 << 20)
+    data.unlink()
+
+
 def bad_data_and_recipes(test):
     import numpy as np
     model, data = made()
@@ -570,7 +644,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
-    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, a_ceiling_changes_no_byte, bad_data_and_recipes,
+    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, bad_data_and_recipes,
     constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_transformers, trained_keyword_spotter,
     one_scale_for_all_weights_of_a_layer)})
 

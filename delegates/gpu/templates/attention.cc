@@ -156,10 +156,9 @@ class Attention {
       for_chunks([&](Value chunk) {
         std::array<Value, kChunk> e = scores_of(score, from, chunk);
         for (Value& one : e) one = exp_of(one - greatest) * scale;
-        b_.shared_store(
-            array_, row_ * s_.shares + shares_ + chunk,
-            b_.join({b_.pack_halves(e[0], e[1]), b_.pack_halves(e[2], e[3]), b_.pack_halves(e[4], e[5]),
-                     b_.pack_halves(e[6], e[7])}));
+        b_.shared_store(array_, row_ * s_.shares + shares_ + chunk,
+                        b_.join({b_.pack_halves(e[0], e[1]), b_.pack_halves(e[2], e[3]), b_.pack_halves(e[4], e[5]),
+                                 b_.pack_halves(e[6], e[7])}));
       });
       b_.barrier();
       sum_values(vs);
@@ -305,9 +304,8 @@ class Attention {
         };
         if (p_.value_head % 4 == 0) return epilogue.store_four(place(column), sums);
         for (uint32_t j = 0; j < 4; ++j) {
-          b_.when(column + j < value_head, [&] {
-            epilogue.store(epilogue.at(place(column + j), {sums[j]}), place(column + j));
-          });
+          b_.when(column + j < value_head,
+                  [&] { epilogue.store(epilogue.at(place(column + j), {sums[j]}), place(column + j)); });
         }
       });
     });

@@ -148,8 +148,7 @@ TEST(Attention, ByMatrixUnits) {
       {2, 2, 1, 20, 37, 16, 32, false, false, DType::kF32},  // sizes that tiles do not divide
       {1, 2, 3, 9, 150, 24, 16, false, true, DType::kF32},   // several steps, shared heads, a bias
       {1, 2, 1, 70, 70, 32, 32, true, false, DType::kF16},   // hidden keys
-      {1, 3, 1, 33, 128, 32, 32, false, true, DType::kF16},
-      {1, 1, 2, 5, 21, 10, 6, true, true, DType::kF32},
+      {1, 3, 1, 33, 128, 32, 32, false, true, DType::kF16}, {1, 1, 2, 5, 21, 10, 6, true, true, DType::kF32},
   };
   for (const Case& c : cases) {
     const AttentionProblem p = problem_of(c);
