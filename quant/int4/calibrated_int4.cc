@@ -297,7 +297,7 @@ class Rounding {
     const GainedProducts gained =
         gained_products(*norm, nodes_.products, [&](const ir::Node& n) { return !is_settled(n); });
     if (gained.readers.empty()) return;
-    const auto k = static_cast<size_t>(std::sqrt(static_cast<double>(moment->size())) + 0.5);
+    const auto k = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(moment->size()))));
     std::vector<float> magnitudes;
     for (size_t i = 0; i < k; ++i) magnitudes.push_back(static_cast<float>(std::sqrt((*moment)[i * k + i])));
     const float most = *std::max_element(magnitudes.begin(), magnitudes.end());
@@ -314,7 +314,7 @@ class Rounding {
   }
 
   void round_products(const Input& input, const std::vector<double>& moment, const std::vector<double>& drift) {
-    const auto k = static_cast<int64_t>(std::sqrt(static_cast<double>(moment.size())) + 0.5);
+    const auto k = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(moment.size()))));
     const Moment rounding(moment, k, kRounding);
     std::unique_ptr<Moment> correcting;
     if (!drift.empty()) correcting = std::make_unique<Moment>(moment, k, kCorrecting);

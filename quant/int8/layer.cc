@@ -16,8 +16,9 @@ void each_weight(const Layer& layer, const F& f) {
   const int64_t channels = s[layer.weight_axis], count = element_count(s);
   int64_t inner = 1;
   for (int d = layer.weight_axis + 1; d < s.rank; ++d) inner *= s[d];
+  if (channels == 0) return;
   std::vector<int64_t> next(static_cast<size_t>(channels), 0);
-  const int64_t per_channel = channels == 0 ? 0 : count / channels;
+  const int64_t per_channel = count / channels;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t c = i / inner % channels;
     f(static_cast<size_t>(i), static_cast<size_t>(c * per_channel + next[static_cast<size_t>(c)]++));
@@ -84,7 +85,7 @@ bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {
     graph.set_input(holder, input, graph.add_constant(was.name, constant));
     return true;
   }
-  if (layer.node->op == Op::kMatMul) return false;
+  if (layer.node == nullptr || layer.node->op == Op::kMatMul) return false;
   ir::Value* added = graph.add_constant(layer_name(*layer.node) + "_bias", constant);
   if (layer.node->inputs.size() < 3) {
     graph.add_operand(layer.node, added);

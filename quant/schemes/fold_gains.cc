@@ -142,7 +142,7 @@ size_t fold_gains(ir::Graph& g, const std::vector<ir::Node*>& products,
   size_t changed = 0;
   for (ir::Node& n : g.nodes()) {
     const GainedProducts found = gained_products(n, products, may_change);
-    if (!found.readers.empty() && fold(g, found)) ++changed;
+    if (found.norm != nullptr && !found.readers.empty() && fold(g, found)) ++changed;
   }
   return changed;
 }

@@ -118,7 +118,7 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const Packe
       if (status == VIREO_OK && (what.flags & VIREO_PACKED_ON_DEVICE) != 0) {
         VIREO_TRY(put_on_device(sub, k, packer, what, list.at == nullptr ? nullptr : &list.places[k], error));
         packed[k] = nullptr;
-        list.at[k] = &list.places[k];
+        if (list.at != nullptr) list.at[k] = &list.places[k];  // else it failed
         continue;
       }
     }

@@ -113,7 +113,7 @@ std::string validate_spirv(const std::vector<uint32_t>& words, bool* found) {
   if (!*found) return "";
   const std::string path = scratch_path(".spv");
   if (!write_file(path, words.data(), words.size() * 4)) return "cannot write " + path;
-  const std::string why = run_command(tool + " --target-env vulkan1.1 " + path);
+  std::string why = run_command(tool + " --target-env vulkan1.1 " + path);
   remove(path.c_str());
   return why;
 }

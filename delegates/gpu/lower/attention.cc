@@ -66,7 +66,7 @@ class Attend {
 
   // Keys or values of all calls, which are also what `output` shows.
   Laid joined(size_t input, size_t past, size_t output, int64_t size) {
-    const Laid now = heads_of(l_.laid(l_.node().inputs[input]), e_.packed, size);
+    Laid now = heads_of(l_.laid(l_.node().inputs[input]), e_.packed, size);
     const int present = l_.node().output(output);
     if (!l_.has(past) && present < 0) return now;
     const Extents all{e_.batch, e_.kv_heads, e_.total(), size};

@@ -265,7 +265,8 @@ bool repeats_whole(const Lowering& l) {
     std::memcpy(&scale, l.in(2).constant + k * 4, 4);
     const auto axis =
         a.axes() == nullptr ? static_cast<size_t>(k) : axis_of(a.axes()->Get(static_cast<uint32_t>(k)), x.rank());
-    if (scale != static_cast<float>(y.dims[axis] / x.dims[axis])) return false;
+    const int64_t times = y.dims[axis] / x.dims[axis];
+    if (scale != static_cast<float>(times)) return false;
   }
   return true;
 }

@@ -26,13 +26,19 @@ Window window_of(const Geometry& g) {
   return w;
 }
 
+// Where axis i of the last `spatial` of three lies among the three.
+size_t last_axes(int spatial, int i) {
+  const int axis = kMaxSpatial - spatial + i;
+  return static_cast<size_t>(axis);
+}
+
 ImageView image_of(const Laid& at, const vireo::Window& w) {
   ImageView view;
   view.offset = at.offset;
   view.image = at.strides[0];
   view.channel = at.strides[static_cast<size_t>(w.channel_axis())];
   for (int i = 0; i < w.spatial; ++i)
-    view.spatial[static_cast<size_t>(kMaxSpatial - w.spatial + i)] = at.strides[static_cast<size_t>(w.spatial_axis(i))];
+    view.spatial[last_axes(w.spatial, i)] = at.strides[static_cast<size_t>(w.spatial_axis(i))];
   return view;
 }
 
@@ -94,8 +100,7 @@ std::string convolve(Lowering& l, Convolution c) {
   const Laid to = l.make(l.node().outputs[0]);
   const ImageView image_y = image_of(to, c.sliding);
   std::array<int64_t, 3> taps{0, 0, 0};
-  for (int i = 0; i < spatial; ++i)
-    taps[static_cast<size_t>(kMaxSpatial - spatial + i)] = weights.strides[static_cast<size_t>(i) + 2];
+  for (int i = 0; i < spatial; ++i) taps[last_axes(spatial, i)] = weights.strides[static_cast<size_t>(i) + 2];
   const int64_t outputs = w.dims[0] / c.groups;
   Problem problem;
   Laid kept = weights;
@@ -200,7 +205,7 @@ std::string conv_transpose(Lowering& l) {
   p.w.output = weights.strides[1];
   p.w.channel = weights.strides[0];
   for (int i = 0; i < sliding.spatial; ++i)
-    p.w.spatial[static_cast<size_t>(kMaxSpatial - sliding.spatial + i)] = weights.strides[static_cast<size_t>(i) + 2];
+    p.w.spatial[last_axes(sliding.spatial, i)] = weights.strides[static_cast<size_t>(i) + 2];
   View view = places_of(image_y);
   view.strides.insert(view.strides.begin(), image_y.channel * p.outputs);
   std::vector<int> reads = end_real(l, &p.epilogue, {p.outputs, 0, 0, 0, 0, 1}, view);

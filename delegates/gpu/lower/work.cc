@@ -244,7 +244,7 @@ Laid Lowering::dense(int v) {
   bool same = at.offset == 0;
   for (size_t i = 0; i < wanted.size(); ++i) same = same && (x.dims[i] == 1 || at.strides[i] == wanted[i]);
   if (same) return {at.memory, 0, wanted};
-  const Laid to{make_memory(x.bytes()), 0, wanted};
+  Laid to{make_memory(x.bytes()), 0, wanted};
   copy(x.dims, x.dtype, at, to);
   lay(v, to);
   return to;

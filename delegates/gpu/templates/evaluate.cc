@@ -83,7 +83,7 @@ std::string refuse(const Expression& e, size_t axes, const Target& target) {
     computing = !e.inputs[i].given;
     if (e.inputs[i].given) continue;
     if (e.inputs[i].shares >= static_cast<int>(i)) return "an input that shares a later one's buffer";
-    const std::string why = refuse_view(e, static_cast<int>(i), e.inputs[i].view, axes);
+    std::string why = refuse_view(e, static_cast<int>(i), e.inputs[i].view, axes);
     if (!why.empty()) return why;
     if (e.inputs[i].view.gather_axis >= 0) is_index[static_cast<size_t>(e.inputs[i].view.gather_input)] = true;
   }
@@ -104,7 +104,7 @@ std::string refuse(const Expression& e, size_t axes, const Target& target) {
     }
     if (e.steps[i].function == Function::kPlace && (e.steps[i].bits >= axes || e.steps[i].type != DType::kI32))
       return "a place on an axis that is not there, or not an int32";
-    const std::string why = refuse(e.steps[i], types, target);
+    std::string why = refuse(e.steps[i], types, target);
     if (!why.empty()) return why;
   }
   for (const Output& o : e.outputs) {
@@ -253,7 +253,7 @@ Value Evaluator::step_value(size_t k, const std::vector<Value>& place, const std
     case Function::kIndex:
       return held(value(step.a), numbers_[k]);
     case Function::kDivisor: {
-      const Value v = value(step.a), none = v == 0;
+      const Value v = known[static_cast<size_t>(step.a)], none = v == 0;
       report(none, RunError::kDivisor);
       return b_.select(none, b_.number(v.type, 1), v);
     }

@@ -67,7 +67,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for multipliers that are known";
   if (average && !mcu::serves_multipliers(q, 1)) return nullptr;
   *reason = "tuned for one or two spatial axes";
-  vireo_mcu_pool p;
+  vireo_mcu_pool p = {};
   if (!(average ? read_average(q, &p) : read_window(q, q.attrs<attrs::Pool>(), &p))) return nullptr;
   *reason = "";
   return average ? &kAverage : &kMax;

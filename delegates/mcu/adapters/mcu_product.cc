@@ -54,7 +54,7 @@ bool slides(const vireo_mcu_conv& c) { return vireo_mcu_is_depthwise(&c) && c.w_
 void prepare_conv(const CpuQuery& q, void* state) { (void)read_conv(q, static_cast<vireo_mcu_conv*>(state)); }
 
 int64_t conv_scratch(const CpuQuery& q) {
-  vireo_mcu_conv c;
+  vireo_mcu_conv c = {};
   (void)read_conv(q, &c);
   return slides(c) ? vireo_mcu_depthwise_scratch(&c) : vireo_mcu_conv_scratch(&c);
 }
@@ -93,7 +93,7 @@ bool read_gemm(const CpuQuery& q, vireo_mcu_gemm* g) {
 void prepare_gemm(const CpuQuery& q, void* state) { (void)read_gemm(q, static_cast<vireo_mcu_gemm*>(state)); }
 
 int64_t gemm_scratch(const CpuQuery& q) {
-  vireo_mcu_gemm g;
+  vireo_mcu_gemm g = {};
   (void)read_gemm(q, &g);
   return vireo_mcu_gemm_scratch(&g);
 }
