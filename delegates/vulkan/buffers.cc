@@ -26,6 +26,7 @@ vireo_status make(Gpu& gpu, Buffer** out) {
 }
 
 void drop(Gpu& gpu, Buffer* b) {
+  b->device->settle(b->last.load());  // copies, which the host does not wait for
   b->device->release(&b->block);
   b->~Buffer();
   gpu.host().release(gpu.host().context, b, sizeof(Buffer), alignof(Buffer));
@@ -90,11 +91,13 @@ bool inside(const Buffer& b, uint64_t offset, uint64_t bytes) {
 }
 
 vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from, uint64_t bytes) {
-  const auto& b = *static_cast<Buffer*>(buffer);
+  auto& b = *static_cast<Buffer*>(buffer);
   if (!inside(b, offset, bytes)) return VIREO_INVALID_ARGUMENT;
   // A copy through the staging block has its turn in the queue; one into mapped memory would come before.
   if (b.block.mapped != nullptr && !b.device->reached(b.last.load())) return VIREO_BUSY;
-  return b.device->write(b.block, offset, from, bytes);
+  const vireo_status status = b.device->write(b.block, offset, from, bytes);
+  if (b.block.mapped == nullptr) b.last.store(b.device->newest());  // after an error, too: pieces may be under way
+  return status;
 }
 
 vireo_status buffer_read(void*, void* buffer, uint64_t offset, void* to, uint64_t bytes) {

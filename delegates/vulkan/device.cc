@@ -13,6 +13,15 @@ namespace {
 
 constexpr uint64_t kHalfBytes = 4u << 20;  // of the staging block: a copy of this size takes as long as ten submits
 
+// How long a cancelled submit may take. A driver that computes on the CPU runs threads of this process: they must not
+// meet what the host frees, and the process must not end under them. Where a card works on the host's own memory, the
+// host uses that memory again; the systems' drivers reset a hanging card in half of this time.
+uint64_t patience(const Card& card) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  if (card.type == VK_PHYSICAL_DEVICE_TYPE_CPU) return UINT64_MAX;
+  return (card.unified && card.import_alignment != 0 ? 20 : 2) * kSecond;
+}
+
 }  // namespace
 
 vireo_status status_of(VkResult result) {
@@ -36,11 +45,11 @@ vireo_status status_of(VkResult result) {
   }
 }
 
-Device::Device(const Card& card, const InstanceFunctions& instance)
-    : card_(card), instance_(instance), process_(getpid()) {}
+Device::Device(const Card& card, const Instance& instance)
+    : cancel_ns(patience(card)), card_(card), instance_(instance), process_(getpid()) {}
 
 vireo_status Device::open(const Instance& instance, const Card& card, std::shared_ptr<Device>* out, std::string* why) {
-  std::shared_ptr<Device> made(new Device(card, instance.call()));
+  std::shared_ptr<Device> made(new Device(card, instance));
   if (const vireo_status status = made->start(why); status != VIREO_OK) return status;
   *out = std::move(made);
   return VIREO_OK;
@@ -102,7 +111,8 @@ vireo_status Device::start(std::string* why) {
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  if (const VkResult result = instance_.CreateDevice(card_.handle, &info, nullptr, &handle_); result != VK_SUCCESS) {
+  if (const VkResult result = instance_.call().CreateDevice(card_.handle, &info, nullptr, &handle_);
+      result != VK_SUCCESS) {
     handle_ = VK_NULL_HANDLE;
     *why = card_.name + ": Vulkan gave no device: VkResult " + std::to_string(result);
     return status_of(result);
@@ -125,7 +135,7 @@ vireo_status Device::start(std::string* why) {
 }
 
 vireo_status Device::find_functions(std::string* why) {
-  const auto find = [this](const char* name) { return instance_.GetDeviceProcAddr(handle_, name); };
+  const auto find = [this](const char* name) { return instance_.call().GetDeviceProcAddr(handle_, name); };
   bool whole = true;
 #define VIREO_VULKAN_LOOK_UP(name)                               \
   call_.name = reinterpret_cast<PFN_vk##name>(find("vk" #name)); \
@@ -148,6 +158,7 @@ Device::~Device() {
   if (handle_ == VK_NULL_HANDLE) return;
   if (untouchable()) {
     if (pipelines_ != nullptr) pipelines_->leave();
+    instance_.keep();
     return;
   }
   pipelines_.reset();
@@ -345,6 +356,17 @@ vireo_status Device::wait(Ticket ticket, uint64_t timeout_ns) {
   info.pValues = &ticket;
   const vireo_status status = take(call_.WaitSemaphores(handle_, &info, timeout_ns));
   return lost() ? vireo_status{VIREO_DEVICE_LOST} : status;
+}
+
+void Device::settle(Ticket ticket) {
+  if (lost() || reached(ticket)) return;
+  // In turns: drivers add a time limit to a clock's count, and not all expect one of centuries.
+  for (uint64_t left = cancel_ns; left != 0;) {
+    const uint64_t turn = std::min<uint64_t>(left, 1'000'000'000);
+    if (wait(ticket, turn) != VIREO_BUSY) break;
+    left -= turn;
+  }
+  if (!reached(ticket)) give_up();  // also where the wait itself failed
 }
 
 bool Device::idle() { return reached(last_); }

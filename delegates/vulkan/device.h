@@ -74,8 +74,10 @@ class Device {
   bool reached(Ticket ticket);
   // VIREO_OK, VIREO_BUSY or VIREO_DEVICE_LOST.
   vireo_status wait(Ticket ticket, uint64_t timeout_ns);
-  // A device that does not come to an end in time: it is lost, and what it works on stays where it is.
-  void give_up();
+  // What was submitted up to `ticket` touches nothing any more, or the device is given up.
+  void settle(Ticket ticket);
+  // The ticket of the newest submit.
+  Ticket newest() const { return last_.load(); }
   uint64_t submits() const { return submits_.load(std::memory_order_relaxed); }
   bool idle();
 
@@ -85,11 +87,11 @@ class Device {
   vireo_status write(const Block& block, uint64_t offset, const void* from, uint64_t bytes);
   vireo_status read(const Block& block, uint64_t offset, void* to, uint64_t bytes);
 
-  uint64_t cancel_ns = 2'000'000'000;          // how long a cancelled submit may take to come to its end
+  uint64_t cancel_ns;                          // how long a cancelled submit may take to come to its end
   uint64_t copy_ns = VIREO_DEVICE_TIMEOUT_NS;  // how long a copy waits for what the queue has before it
 
  private:
-  Device(const Card& card, const InstanceFunctions& instance);
+  Device(const Card& card, const Instance& instance);
   vireo_status start(std::string* why);
   vireo_status find_functions(std::string* why);
   vireo_status bind_memory(Block* block, const VkMemoryRequirements& needs, uint32_t types, const void* chain);
@@ -102,9 +104,11 @@ class Device {
   vireo_status stage();  // under staging_mutex_
   vireo_status copy(Half* half, VkBuffer from, uint64_t from_offset, VkBuffer to, uint64_t to_offset, uint64_t bytes);
   vireo_status await(Ticket ticket);
+  // A device that does not come to an end in time: it is lost, and what it works on stays where it is.
+  void give_up();
 
   const Card& card_;
-  const InstanceFunctions& instance_;
+  const Instance& instance_;
   DeviceFunctions call_;
   VkDevice handle_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;

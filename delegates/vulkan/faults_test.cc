@@ -1,6 +1,7 @@
 // The delegate on a Vulkan that fails on demand (fake/control.h), through its table.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -66,6 +67,7 @@ class FaultsTest : public ::testing::Test {
   void TearDown() override {
     unsetenv("VIREO_VULKAN_LIBRARY");
     EXPECT_EQ(host_.lent, 0);
+    EXPECT_EQ(control_->misuse, 0);
   }
 
   const vireo_delegate* open() {
@@ -387,6 +389,77 @@ TEST_F(OneFaultyDevice, WhatDoesNotEndIsLostAndKeepsItsMemory) {
     EXPECT_EQ(s.run(50), VIREO_OK);
   }
   d_->release(d_->self);
+  EXPECT_EQ(control_->instances, 1);
+}
+
+TEST_F(OneFaultyDevice, AnInstanceOutlivesADeviceThatHangs) {
+  start();
+  {
+    Session s(d_, device_, host_.table);
+    ASSERT_EQ(s.run(1), VIREO_OK);
+    control_->hangs = true;
+    ASSERT_EQ(s.submit(), VIREO_OK);
+  }
+  d_->release(d_->self);  // TearDown asks whether anything was destroyed under its work
+  EXPECT_EQ(control_->instances, 1);
+}
+
+// Its threads are the process's: they end before anything that they use does, however long it takes.
+TEST_F(OneFaultyDevice, ADriverOnTheCpuIsWaitedFor) {
+  control_->cpu = control_->shares_memory = control_->imports = true;
+  start();
+  {
+    Session s(d_, device_, host_.table);
+    ASSERT_EQ(s.run(1), VIREO_OK);
+    control_->hangs = true;
+    ASSERT_EQ(s.submit(), VIREO_OK);
+    EXPECT_EQ(s.wait(1'000'000), VIREO_BUSY);
+    std::thread later([this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // longer than a card is waited for
+      control_->hangs = false;
+    });
+    d_->cancel(s.loaded);
+    EXPECT_FALSE(control_->hangs);
+    later.join();
+    EXPECT_EQ(s.wait(0), VIREO_CANCELLED);
+    EXPECT_EQ(d_->health(device_), VIREO_OK);
+    EXPECT_EQ(s.run(4), VIREO_OK);
+  }
+  end();
+}
+
+TEST_F(OneFaultyDevice, ABufferStaysUntilItsCopiesAreDone) {
+  start();
+  {
+    Session s(d_, device_, host_.table);
+    ASSERT_EQ(s.run(1), VIREO_OK);
+    void* buffer = nullptr;
+    ASSERT_EQ(d_->buffer_create(device_, &host_.table, kRoom, &buffer), VIREO_OK);
+    control_->hangs = true;
+    ASSERT_EQ(s.write(buffer, 7), VIREO_OK);  // on its way
+    std::thread later([this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      control_->hangs = false;
+    });
+    d_->buffer_release(device_, buffer);
+    later.join();
+    EXPECT_EQ(d_->health(device_), VIREO_OK);
+  }
+  end();
+}
+
+TEST_F(OneFaultyDevice, AForkDestroysNothingOfItsParents) {
+  start();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    d_->release(d_->self);
+    _exit(control_->instances == 1 ? 0 : 1);
+  }
+  int ended = 0;
+  ASSERT_EQ(waitpid(child, &ended, 0), child);
+  EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 0) << ended;
+  end();
 }
 
 TEST_F(OneFaultyDevice, MappedMemoryIsNotWrittenUnderWork) {

@@ -1,6 +1,7 @@
 #include "delegates/vulkan/instance.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -322,7 +323,11 @@ std::unique_ptr<Instance> Instance::open(const char* library, std::string* why) 
   return made->find_cards(application.apiVersion, why) ? std::move(made) : nullptr;
 }
 
+Instance::Instance() : process_(getpid()) {}
+
 Instance::~Instance() {
+  // Mesa's ends the threads of its devices, those that are at work among them.
+  if (kept_.load() || getpid() != process_) return;
   if (call_.DestroyInstance != nullptr) call_.DestroyInstance(handle_, nullptr);
 }
 

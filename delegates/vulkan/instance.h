@@ -2,6 +2,9 @@
 #ifndef VIREO_DELEGATES_VULKAN_INSTANCE_H_
 #define VIREO_DELEGATES_VULKAN_INSTANCE_H_
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,15 +49,19 @@ class Instance {
   const std::vector<Card>& cards() const { return cards_; }
   const InstanceFunctions& call() const { return call_; }
   VkInstance handle() const { return handle_; }
+  // A device of it is still at work and stays for as long as the process lives: so does the instance.
+  void keep() const { kept_.store(true); }
 
  private:
-  Instance() = default;
+  Instance();
   bool find_cards(uint32_t version, std::string* why);
 
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions call_;
   PFN_vkVoidFunction list_matrices_ = nullptr;  // cooperative.h; NULL where no driver has it
   std::vector<Card> cards_;
+  const pid_t process_;  // a process that was forked since leaves it alone
+  mutable std::atomic<bool> kept_{false};
 };
 
 }  // namespace vireo::vulkan

@@ -143,7 +143,7 @@ void Part::cancel() {
   const Ticket ticket = ticket_.load();
   if (device_->lost() || device_->reached(ticket)) return;
   cancelled_.store(true);
-  if (device_->wait(ticket, device_->cancel_ns) == VIREO_BUSY) device_->give_up();
+  device_->settle(ticket);
 }
 
 }  // namespace vireo::vulkan

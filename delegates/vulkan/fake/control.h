@@ -21,6 +21,7 @@ struct Control {
   bool same_uuid = false;
   bool queue = true, timeline = true;
   bool shares_memory = false;  // an integrated card: all memory is mapped
+  bool cpu = false;            // it computes on the CPU
   bool imports = false;        // VK_EXT_external_memory_host
   uint64_t memory_bytes = 64u << 20;
 
@@ -32,6 +33,8 @@ struct Control {
   std::atomic<bool> hangs{false};
 
   std::atomic<int64_t> alive{0};                  // objects that were made and not destroyed
+  std::atomic<int64_t> instances{0};              // of these, the instances
+  std::atomic<int64_t> misuse{0};                 // objects that were destroyed while the card worked with them
   std::atomic<int64_t> taken{0};                  // bytes of memory that were allocated and not freed
   std::atomic<int64_t> pipelines{0}, uploads{0};  // made, and copies run, since the beginning
 };

@@ -38,7 +38,10 @@ class Counted {
   Counted& operator=(const Counted&) = delete;
 };
 
-struct Instance : Counted<Instance> {};
+struct Instance : Counted<Instance> {
+  Instance() { ++g_control.instances; }
+  ~Instance() { --g_control.instances; }
+};
 struct Semaphore : Counted<Semaphore> {
   uint64_t value = 0;
 };
@@ -59,6 +62,7 @@ struct Commands {
   std::vector<std::function<void()>> list;
   const Set* set = nullptr;
   uint32_t push[32] = {};
+  std::vector<VkBuffer> uses;
 };
 struct Pool : Counted<Pool> {
   std::vector<Commands*> commands;
@@ -68,7 +72,17 @@ struct Pool : Counted<Pool> {
     for (Set* s : sets) delete s;
   }
 };
+struct Device;
+std::set<Device*>& g_devices = *new std::set<Device*>;  // with g_mutex
 struct Device : Counted<Device> {
+  Device() {
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    g_devices.insert(this);
+  }
+  ~Device() {
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    g_devices.erase(this);
+  }
   std::mutex mutex;
   std::vector<std::pair<std::vector<Commands*>, std::pair<Semaphore*, uint64_t>>> waiting;
 };
@@ -87,6 +101,24 @@ T& object(Handle h) {
 template <class T, class Handle>
 void destroy(Handle h) {
   delete reinterpret_cast<T*>(h);
+}
+
+void progress(Device& d);
+
+// Counts a misuse if a card works with what is now destroyed.
+template <class Test>
+void check_unused(const Test& works_with) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  for (Device* d : g_devices) {
+    const std::lock_guard<std::mutex> device_lock(d->mutex);
+    progress(*d);
+    for (const auto& [commands, signal] : d->waiting) {
+      for (const Commands* c : commands) g_control.misuse += works_with(*c) ? 1 : 0;
+    }
+  }
+}
+bool uses(const Commands& c, VkBuffer buffer) {
+  return std::find(c.uses.begin(), c.uses.end(), buffer) != c.uses.end();
 }
 
 // VK_SUCCESS, or what this call is to give.
@@ -124,7 +156,10 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateInstance(const VkInstanceCreateInfo*, const
                                               VkInstance* out) {
   return make<Instance>(out);
 }
-VKAPI_ATTR void VKAPI_CALL DestroyInstance(VkInstance i, const VkAllocationCallbacks*) { destroy<Instance>(i); }
+VKAPI_ATTR void VKAPI_CALL DestroyInstance(VkInstance i, const VkAllocationCallbacks*) {
+  check_unused([](const Commands&) { return true; });
+  destroy<Instance>(i);
+}
 VKAPI_ATTR VkResult VKAPI_CALL EnumeratePhysicalDevices(VkInstance, uint32_t* count, VkPhysicalDevice* out) {
   if (out == nullptr) {
     *count = g_control.cards;
@@ -146,8 +181,9 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice, VkPhysi
   *out = {};
   out->apiVersion = g_control.version;
   out->vendorID = 0x10de;
-  out->deviceType =
-      g_control.shares_memory ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  out->deviceType = g_control.cpu             ? VK_PHYSICAL_DEVICE_TYPE_CPU
+                    : g_control.shares_memory ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU
+                                              : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   std::strcpy(out->deviceName, "Fake GPU");
   VkPhysicalDeviceLimits& l = out->limits;
   l.maxComputeWorkGroupInvocations = l.maxComputeWorkGroupSize[0] = 128;
@@ -204,7 +240,10 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice, const VkDeviceCrea
                                             VkDevice* out) {
   return make<Device>(out);
 }
-VKAPI_ATTR void VKAPI_CALL DestroyDevice(VkDevice d, const VkAllocationCallbacks*) { destroy<Device>(d); }
+VKAPI_ATTR void VKAPI_CALL DestroyDevice(VkDevice d, const VkAllocationCallbacks*) {
+  g_control.misuse += object<Device>(d).waiting.empty() ? 0 : 1;
+  destroy<Device>(d);
+}
 VKAPI_ATTR void VKAPI_CALL GetDeviceQueue(VkDevice d, uint32_t, uint32_t, VkQueue* out) {
   *out = reinterpret_cast<VkQueue>(d);
 }
@@ -245,7 +284,10 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateBuffer(VkDevice, const VkBufferCreateInfo* 
   if (result == VK_SUCCESS) object<Buffer>(*out).size = info->size;
   return result;
 }
-VKAPI_ATTR void VKAPI_CALL DestroyBuffer(VkDevice, VkBuffer b, const VkAllocationCallbacks*) { destroy<Buffer>(b); }
+VKAPI_ATTR void VKAPI_CALL DestroyBuffer(VkDevice, VkBuffer b, const VkAllocationCallbacks*) {
+  check_unused([b](const Commands& c) { return uses(c, b); });
+  destroy<Buffer>(b);
+}
 VKAPI_ATTR void VKAPI_CALL GetBufferMemoryRequirements(VkDevice, VkBuffer b, VkMemoryRequirements* out) {
   *out = {object<Buffer>(b).size, 16, 3};
 }
@@ -291,6 +333,8 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateCommandPool(VkDevice, const VkCommandPoolCr
   return make<Pool>(out);
 }
 VKAPI_ATTR void VKAPI_CALL DestroyCommandPool(VkDevice, VkCommandPool h, const VkAllocationCallbacks*) {
+  const std::vector<Commands*>& mine = object<Pool>(h).commands;
+  check_unused([&mine](const Commands& c) { return std::find(mine.begin(), mine.end(), &c) != mine.end(); });
   destroy<Pool>(h);
 }
 
@@ -323,6 +367,7 @@ VKAPI_ATTR VkResult VKAPI_CALL AllocateCommandBuffers(VkDevice, const VkCommandB
 }
 VKAPI_ATTR VkResult VKAPI_CALL BeginCommandBuffer(VkCommandBuffer c, const VkCommandBufferBeginInfo*) {
   object<Commands>(c).list.clear();
+  object<Commands>(c).uses.clear();
   return fate();
 }
 VKAPI_ATTR VkResult VKAPI_CALL EndCommandBuffer(VkCommandBuffer) { return fate(); }
@@ -342,6 +387,7 @@ VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer c, uint32_t, uint32_t, ui
   auto& commands = object<Commands>(c);
   const Set* const set = commands.set;
   const uint32_t count = commands.push[0], more = commands.push[1];
+  for (const VkDescriptorBufferInfo& b : set->bindings) commands.uses.push_back(b.buffer);
   commands.list.emplace_back([set, count, more] {
     const auto at = [set](uint32_t binding, uint32_t i) {
       const VkDescriptorBufferInfo& b = set->bindings[binding];
@@ -357,6 +403,7 @@ VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer c, uint32_t, uint32_t, ui
 }
 VKAPI_ATTR void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer c, VkBuffer from, VkBuffer to, uint32_t,
                                          const VkBufferCopy* region) {
+  object<Commands>(c).uses.insert(object<Commands>(c).uses.end(), {from, to});
   object<Commands>(c).list.emplace_back([from, to, r = *region] {
     ++g_control.uploads;
     std::memcpy(object<Buffer>(to).memory->bytes + r.dstOffset, object<Buffer>(from).memory->bytes + r.srcOffset,
