@@ -104,6 +104,12 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
   return p.channels == 1 || p.w.channel == expected;
 }
 
+// What a lane fetches ahead of a large tile of float32 leaves too few registers for the sums.
+void limit_depth(DType x, DType w, ProductTiling* t) {
+  const bool floats = x == DType::kF32 || w == DType::kF32;
+  if (floats && t->unit.m != 0 && t->tile_m * t->tile_n >= 128 * 128 && 32 % t->unit.k == 0) t->tile_k = 32;
+}
+
 }  // namespace
 
 ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v, uint32_t binding, int32_t zero,
@@ -129,14 +135,17 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
 }
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
-  return choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
-                      may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target);
+  ProductTiling t = choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
+                                 may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target);
+  limit_depth(problem.x.dtype, problem.w.dtype, &t);
+  return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
   ProductTiling t =
       choose_tiles(problem.images * problem.window.places(), problem.outputs,
                    problem.channels * problem.window.taps() / problem.shares, problem.groups * problem.shares,
                    problem.w.output != 1, may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
+  limit_depth(problem.x_dtype, problem.w_dtype, &t);
   // A tile's depth in one tap costs the fewest divisions.
   if (t.unit.m != 0 && problem.channels % 64 != 0 && problem.channels % 32 == 0) t.tile_k = 32;
   return t;

@@ -397,6 +397,26 @@ TEST(Product, MatrixUnits) {
 }
 
 // Floats stay floats where nobody asked for halves, and integers are no halves.
+TEST(Product, LargeTilesOfFloatsAreShallow) {
+  Target target = unit_target();
+  target.units = {{16, 16, 16}};
+  target.half_products = true;
+  ProductProblem p;
+  p.m = 1500;
+  p.n = 1536;
+  p.k = 384;
+  p.x.dtype = p.w.dtype = DType::kF16;
+  p.sum = DType::kF32;
+  EXPECT_EQ(choose_product(p, target).tile_m, 128u);
+  EXPECT_EQ(choose_product(p, target).tile_k, 64u);
+  for (DType* one : {&p.x.dtype, &p.w.dtype}) {
+    *one = DType::kF32;
+    EXPECT_EQ(choose_product(p, target).tile_m, 128u);
+    EXPECT_EQ(choose_product(p, target).tile_k, 32u);
+    *one = DType::kF16;
+  }
+}
+
 TEST(Product, MatrixUnitsAreAskedFor) {
   Target target = unit_target();
   ProductProblem p = matrices({64, 64, 64}, false, false, false);
