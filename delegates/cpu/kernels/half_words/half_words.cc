@@ -466,8 +466,8 @@ class Depthwise {
     const D16 d;
     const int64_t oh = line % s.out[1], od = line / s.out[1] % s.out[0], n = line / (s.out[1] * s.out[0]);
     const V16 padding = hn::Set(d, static_cast<int16_t>(run_.padding));
-    VI low = hn::Load(DI(), bias_low_), high = hn::Load(DI(), bias_high_), rest_low = hn::Zero(DI()),
-       rest_high = hn::Zero(DI());
+    // On NEON a sum is the sum of two neighbours until it is rearranged: the bias comes behind that.
+    VI low = hn::Zero(DI()), high = hn::Zero(DI()), rest_low = hn::Zero(DI()), rest_high = hn::Zero(DI());
     V16 before = hn::Zero(d);
     int64_t t = 0;
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd) {
@@ -488,8 +488,8 @@ class Depthwise {
       }
     }
     if (t % 2 != 0) add(before, hn::Zero(d), t - 1, &low, &rest_low, &high, &rest_high);
-    const VI a = out_.code(real(hn::RearrangeToOddPlusEven(low, rest_low), m_low_));
-    const VI b = out_.code(real(hn::RearrangeToOddPlusEven(high, rest_high), m_high_));
+    const VI a = out_.code(real(hn::RearrangeToOddPlusEven(low, rest_low), bias_low_, m_low_));
+    const VI b = out_.code(real(hn::RearrangeToOddPlusEven(high, rest_high), bias_high_, m_high_));
     store(a, b, (line * s.out[2] + ow) * s.groups + c);
   }
 
@@ -500,7 +500,9 @@ class Depthwise {
     *high = hn::ReorderWidenMulAccumulate(DI(), hn::InterleaveUpper(d, x0, x1), hn::Load(d, filters_[t + 1]), *high,
                                           *rest_high);
   }
-  static HWY_INLINE VF real(VI sum, const float* m) { return hn::Mul(hn::ConvertTo(DF(), sum), hn::Load(DF(), m)); }
+  static HWY_INLINE VF real(VI sum, const int32_t* bias, const float* m) {
+    return hn::Mul(hn::ConvertTo(DF(), hn::Add(sum, hn::Load(DI(), bias))), hn::Load(DF(), m));
+  }
 
   // Packing two vectors puts the channels back in order.
   HWY_INLINE void store(VI low, VI high, int64_t at) const {
