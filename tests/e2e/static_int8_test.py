@@ -91,6 +91,8 @@ def signal_to_noise(np, reference, other):
 
 def quantize(model, name, *arguments):
     out = WORK / (name + ".vireo")
+    if support.PRELOAD and "--memory" not in arguments:  # a sanitizer's own memory is part of what the process holds
+        arguments = (*arguments, "--memory", "8G")
     done = support.vireo("quantize", model, "-o", out, *arguments, "--json")
     return out, json.loads(done.stdout)
 
@@ -431,7 +433,7 @@ def a_ceiling_is_kept(test):
     """Whatever it is: the process stays within 5 % above it, as the system counts, or says that it cannot. Bytes are the same."""
     import numpy as np
     if support.PRELOAD:
-        return print("left out: a sanitizer holds memory of its own")
+        test.skipTest("a sanitizer holds memory of its own")
     models = [pictures(np, "chain", 256, 16, 12, 3), made()]
     least = {}
     for model, data in models:
@@ -457,7 +459,7 @@ def large_pictures_fit(test):
     """1760 x 1760 pixels: less than 512 MB without being asked."""
     import numpy as np
     if support.PRELOAD:
-        return print("left out: a sanitizer holds memory of its own")
+        test.skipTest("a sanitizer holds memory of its own")
     model, data = pictures(np, "large", 1760, 8, 3, 1)
     status, peak, said = peak_of("quantize", model, "-o", WORK / "large.vireo", "--data", data)
     test.assertEqual(status, 0, said)
