@@ -16,7 +16,7 @@
 namespace vireo::quant {
 namespace {
 
-// 2^31 / 255^2: a sum of so many products of codes may leave int32.
+// 2^31 / 255^2: a sum of more products of codes may leave int32.
 constexpr int64_t kMostKeys = 33025;
 
 // Nodes of one result in front of another node; once one is refused, all that follow are null.
@@ -76,7 +76,7 @@ const char* why_not(const ir::Node& n) {
   }
   if (n.in(3) != nullptr) return "its scores are added to a mask, which takes the codes of all others";
   if (a.causal() || a.left_window() >= 0 || a.right_window() >= 0) return "a query does not see all keys";
-  if (n.in(4) != nullptr || n.in(6) != nullptr) return "it has cached keys, or as many keys as it is told";
+  if (n.in(4) != nullptr || n.in(6) != nullptr) return "its keys are cached, or an input says how many there are";
   if (a.softcap() > 0) return "its scores have a soft cap";
   for (size_t i = 1; i < n.outputs.size(); ++i) {
     if (n.out(i) != nullptr && !n.out(i)->unused()) return "its keys or scores are read";
@@ -88,7 +88,7 @@ const char* why_not(const ir::Node& n) {
   if (packed ? a.q_heads() != a.kv_heads() : !(q[1] == k[1])) return "queries share keys in groups";
   const Dim keys = k[packed ? 1 : 2];
   if (is_symbolic(keys)) return "how many keys it has is not known, and a sum may leave int32";
-  return keys > kMostKeys ? "it has so many keys that a sum may leave int32" : nullptr;
+  return keys > kMostKeys ? "a sum over all of its keys may leave int32" : nullptr;
 }
 
 // [B, H, S, D] of what is that already, or [B, S, H D].
@@ -161,7 +161,7 @@ struct Divided {
   int axis = 0;             // of the columns of the weights
 };
 
-// The product behind which a Split of the last axis stands; false: there is none that can be divided.
+// Finds the product whose result the Split divides along its last axis. False: there is none, or it cannot be divided.
 bool find_product(const ir::Node& split, Divided* d) {
   const ir::Value* x = split.in(0);
   const int rank = x->type.shape.rank;
@@ -237,7 +237,7 @@ void divide(ir::Graph& graph, ir::Node* split) {
   graph.remove(d.product);
 }
 
-// The Split that q, k and v of `n` come from, which reads nothing else; null: there is none.
+// The Split whose three results are q, k and v of `n` and are read by nothing else; null: there is none.
 ir::Node* split_before(const ir::Node& n) {
   ir::Node* split = n.in(0)->producer;
   if (split == nullptr || split->op != Op::kSplit || split->outputs.size() != 3) return nullptr;

@@ -175,7 +175,7 @@ double single_device(const Problem& p, int32_t wanted) {
   return cost(p, at);
 }
 
-// Of so many random problems, those that a sanitizer or an emulator has time for.
+// How many of `all` random problems are solved: fewer under a sanitizer or an emulator.
 int rounds(int all) { return static_cast<int>(all / tests::sample_step()); }
 
 TEST(Placement, TwoDevicesAreExact) {

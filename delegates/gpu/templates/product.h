@@ -31,8 +31,8 @@ struct ProductProblem {
 // y[i, g, o, p] = epilogue(sum over channels c of the group, taps t of x[i, g C + c, place(p, t)] w[g O + o, c, t]).
 struct ConvolutionProblem {
   int64_t images = 1, groups = 1, channels = 1, outputs = 1;  // channels and outputs: of one group
-  // Of one group: so many parts of the depth, one behind the other as the weights have it, whose sums stand side by
-  // side. They divide channels * taps, and stand in the place of groups in the epilogue's space.
+  // How many parts the depth of one group is divided into, in the order of the weights. Each part has a sum of its
+  // own. The number divides channels * taps; in the epilogue's space parts stand in the place of groups.
   int64_t shares = 1;
   Window window;
   DType x_dtype = DType::kF32, w_dtype = DType::kF32;

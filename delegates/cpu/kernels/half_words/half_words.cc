@@ -145,7 +145,8 @@ class Panel {
   }
 
   void rows(const int16_t* a, int64_t a_row, int64_t pixel, int64_t rows) const {
-    HWY_ALIGN int32_t sums[kHalfWordRows * kHalfWordPanel] = {};
+    if (rows < 1) return;
+    HWY_ALIGN int32_t sums[kHalfWordRows * kHalfWordPanel];
     if (run_.columns.narrow) {
       sums_of(a, a_row, weights_, run_.plan.pairs, rows, sums);
       finish(sums, pixel, rows);
