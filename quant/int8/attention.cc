@@ -8,6 +8,7 @@
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/quant_rule.h"
 #include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
@@ -15,9 +16,6 @@
 
 namespace vireo::quant {
 namespace {
-
-// 2^31 / 255^2: a sum of more products of codes may leave int32.
-constexpr int64_t kMostKeys = 33025;
 
 // Nodes of one result in front of another node; once one is refused, all that follow are null.
 class Writer {
@@ -88,7 +86,7 @@ const char* why_not(const ir::Node& n) {
   if (packed ? a.q_heads() != a.kv_heads() : !(q[1] == k[1])) return "queries share keys in groups";
   const Dim keys = k[packed ? 1 : 2];
   if (is_symbolic(keys)) return "how many keys it has is not known, and a sum may leave int32";
-  return keys > kMostKeys ? "a sum over all of its keys may leave int32" : nullptr;
+  return keys > kMostQuantProducts ? "a sum over all of its keys may leave int32" : nullptr;
 }
 
 // [B, H, S, D] of what is that already, or [B, S, H D].

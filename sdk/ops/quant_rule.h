@@ -44,6 +44,9 @@ struct QuantInput {
   bool scalar() const { return constant && numbers.size() == 1; }
 };
 constexpr int64_t kMostQuantNumbers = 16;
+// 2^31 / 255^2: a sum of more products of codes may leave int32.
+constexpr Dim kMostQuantProducts = 33025;
+
 struct QuantView {
   Op op = Op::kNone;
   const uint8_t* attributes = nullptr;

@@ -108,7 +108,7 @@ class Attention {
       b_.barrier();
       for (size_t i = 0; i < lefts_.size(); ++i)
         b_.matrix_load(lefts_[i], array_, qs.first_quad(b_.u32(0), sub_row_, static_cast<uint32_t>(i) * t_.unit.k),
-                       qs.lie().pitch, !qs.lie().along_k);
+                       qs.layout().pitch, !qs.layout().along_k);
       b_.barrier();
     }
     MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
@@ -198,7 +198,7 @@ class Attention {
       for (size_t j = 0; j < products_.size(); ++j) {
         const Value line = line_of(j, products_.size());
         b_.matrix_load(right_, array_, ks.first_quad(b_.u32(0), line, static_cast<uint32_t>(i) * t_.unit.k),
-                       ks.lie().pitch, ks.lie().along_k);
+                       ks.layout().pitch, ks.layout().along_k);
         b_.matrix_multiply(lefts_[i], right_, products_[j]);
       }
     }
@@ -210,8 +210,8 @@ class Attention {
     for (uint32_t k = 0; k < t_.keys; k += t_.unit.k) {
       b_.matrix_load(share_, array_, sub_row_ * s_.shares + shares_ + k / kChunk, s_.shares, false);
       for (size_t j = 0; j < sums_.size(); ++j) {
-        b_.matrix_load(right_, array_, vs.first_quad(b_.u32(0), line_of(j, sums_.size()), k), vs.lie().pitch,
-                       vs.lie().along_k);
+        b_.matrix_load(right_, array_, vs.first_quad(b_.u32(0), line_of(j, sums_.size()), k), vs.layout().pitch,
+                       vs.layout().along_k);
         b_.matrix_multiply(share_, right_, sums_[j]);
       }
     }

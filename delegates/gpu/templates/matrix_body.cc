@@ -25,10 +25,10 @@ class MatrixBody {
   void run(const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
            const std::function<std::vector<Value>(Value, Value)>& place) {
     MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0);
-    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.lie().quads);
+    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.layout().quads);
     xs.take(row0_, m_, shape_.m);
     ws.take(column0_, n_, shape_.n);
-    const uint32_t quads = xs.lie().quads + ws.lie().quads;
+    const uint32_t quads = xs.layout().quads + ws.layout().quads;
     // With two tiles in turn, lanes keep the next while others still multiply this one.
     const bool two = shape_.k > t_.tile_k && 2 * quads * 16 <= target_.shared_bytes;
     array_ = b_.shared(Type::kQuad, std::max((two ? 2 : 1) * quads, scratch_quads()));
@@ -70,11 +70,11 @@ class MatrixBody {
 
   void multiply(const MatrixStage& xs, const MatrixStage& ws, Value tile, uint32_t k) {
     for (uint32_t i = 0; i < lefts_.size(); ++i)
-      b_.matrix_load(lefts_[i], array_, xs.first_quad(tile, sub_row_ + i * t_.unit.m, k), xs.lie().pitch,
-                     !xs.lie().along_k);
+      b_.matrix_load(lefts_[i], array_, xs.first_quad(tile, sub_row_ + i * t_.unit.m, k), xs.layout().pitch,
+                     !xs.layout().along_k);
     for (uint32_t j = 0; j < rights_.size(); ++j)
-      b_.matrix_load(rights_[j], array_, ws.first_quad(tile, sub_column_ + j * t_.unit.n, k), ws.lie().pitch,
-                     ws.lie().along_k);
+      b_.matrix_load(rights_[j], array_, ws.first_quad(tile, sub_column_ + j * t_.unit.n, k), ws.layout().pitch,
+                     ws.layout().along_k);
     for (size_t i = 0; i < lefts_.size(); ++i) {
       for (size_t j = 0; j < rights_.size(); ++j)
         b_.matrix_multiply(lefts_[i], rights_[j], sums_[i * rights_.size() + j]);

@@ -11,7 +11,7 @@ Value below(Builder& b, Value v, Value end, int64_t extent, uint32_t tile) {
 
 }  // namespace
 
-Lie lie_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
+TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
   const bool along_k = operand.k_is_fastest || operand.neighbours == 1;
   const uint32_t pitch = (along_k ? depth : lines) / kChunk + 1;
   return {along_k, pitch, pitch * (along_k ? lines : depth)};
@@ -29,8 +29,8 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
       lines_(lines),
       depth_(depth),
       first_(first),
-      lie_(lie_of(operand, lines, depth)) {
-  const bool along_k = lie_.along_k, wide = operand.neighbours > 1;
+      layout_(layout_of(operand, lines, depth)) {
+  const bool along_k = layout_.along_k, wide = operand.neighbours > 1;
   const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, of_line = (along_k ? depth : lines) / kChunk;
   const uint32_t count = lines * depth / kChunk;
   for (uint32_t turn = 0; turn * lanes < count; ++turn) {
@@ -39,7 +39,7 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
     // Neighbouring lanes take neighbours in memory.
     const bool lines_first = along_k && !operand.k_is_fastest;
     const Value outer = lines_first ? at % lines : at / of_line, chunk = lines_first ? at / lines : at % of_line;
-    one.place = outer * lie_.pitch + chunk;
+    one.place = outer * layout_.pitch + chunk;
     one.there = (turn + 1) * lanes > count ? at < count : b_.boolean(true);
     for (uint32_t e = 0; e < kChunk; e += of_piece) {
       const Value inner = chunk * kChunk + e;
@@ -56,13 +56,13 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
 void MatrixStage::take(Value first, Value end, int64_t extent) {
   for (Turn& turn : turns_) {
     for (size_t e = 0; e < turn.pieces.size(); ++e) {
-      if (lie_.along_k && e != 0) {
+      if (layout_.along_k && e != 0) {
         turn.pieces[e].known = turn.pieces[0].known;
         continue;
       }
       // A line that is not there is read as the last one: what is made of it is not used.
       const Value line = first + turn.pieces[e].line;
-      const int64_t last = lie_.along_k ? 1 : static_cast<int64_t>(kChunk / turn.pieces.size());
+      const int64_t last = layout_.along_k ? 1 : static_cast<int64_t>(kChunk / turn.pieces.size());
       turn.pieces[e].known = operand_.line(b_.select(below(b_, line, end, extent, lines_), line, end - last));
     }
   }
@@ -116,7 +116,7 @@ Value MatrixStage::halves(const Turn& turn) {
 }
 
 Value MatrixStage::first_quad(Value tile, Value line, uint32_t k) const {
-  const Value in_tile = lie_.along_k ? line * lie_.pitch + k / kChunk : line / kChunk + k * lie_.pitch;
+  const Value in_tile = layout_.along_k ? line * layout_.pitch + k / kChunk : line / kChunk + k * layout_.pitch;
   return tile + first_ + in_tile;
 }
 

@@ -14,13 +14,13 @@ namespace vireo::gpu {
 constexpr uint32_t kChunk = 8;  // halves of a quad
 
 // How a tile lies in shared memory.
-struct Lie {
+struct TileLayout {
   bool along_k;    // a quad's neighbours follow k
   uint32_t pitch;  // quads from a line to the next; from a k to the next where a quad follows lines
   uint32_t quads;
 };
-Lie lie_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
-// Of whatever lie: one quad more than a line needs, so that neighbouring lines begin in other banks.
+TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
+// Whatever the layout: one quad more than a line needs, so that neighbouring lines begin in other banks.
 uint32_t most_quads(uint32_t lines, uint32_t depth);
 
 class MatrixStage {
@@ -36,7 +36,7 @@ class MatrixStage {
   // Writes what was asked for into the tile at quad `tile` of an array.
   void keep(uint32_t array, Value tile);
 
-  const Lie& lie() const { return lie_; }
+  const TileLayout& layout() const { return layout_; }
   // The first quad of the matrix of lines from `line` on, at depth k of a tile.
   Value first_quad(Value tile, Value line, uint32_t k) const;
 
@@ -58,7 +58,7 @@ class MatrixStage {
   const Target& target_;
   const ProductOperand& operand_;
   uint32_t lines_, depth_, first_;
-  Lie lie_;
+  TileLayout layout_;
   std::vector<Turn> turns_;
 };
 
