@@ -23,6 +23,7 @@
 #include "converter/passes/recognise/pack_attention.h"
 #include "converter/passes/recognise/recognise_attention.h"
 #include "converter/passes/recognise/recognise_causal.h"
+#include "converter/passes/recognise/recognise_dequantize.h"
 #include "converter/passes/recognise/recognise_norm.h"
 #include "converter/passes/recognise/recognise_recurrent.h"
 #include "converter/passes/recognise/recognise_rotary.h"
@@ -34,6 +35,7 @@
 #include "converter/passes/simplify/fold_batch_norm.h"
 #include "converter/passes/simplify/fold_constants.h"
 #include "converter/passes/simplify/inline_branches.h"
+#include "converter/passes/simplify/lift_vectors.h"
 #include "converter/passes/simplify/merge_equal.h"
 #include "converter/passes/simplify/merge_pad.h"
 #include "converter/passes/simplify/merge_shared_gemm.h"
@@ -66,6 +68,8 @@ const Pass* const kRepeated[] = {
     // Spelled-out operators become themselves, so that all that follows meets one form of each. Activations first: the
     // smallest patterns, and parts of others.
     &kFuseActivation,
+    // Codes too large to be folded; small ones became floats above.
+    &kRecogniseDequantize,
     &kRecogniseNorm,
     // Before products that share an operand are merged: a cell's gates may each have one of their own.
     &kRecogniseRecurrent,
@@ -87,8 +91,10 @@ const Pass* const kRepeated[] = {
 };
 
 // Once, and the repeated passes again if it did something. Not among them: a Gemm with views measures less than the
-// MatMul and Add that it is.
+// MatMul and Add that it is, and a product with a vector less than one with views.
 const Pass* const kBetween[] = {
+    // Kernels and all that follows know products of matrices.
+    &kLiftVectors,
     // Files that another optimiser saved have views around their products, which would hide what stands behind them.
     &kUnflattenGemm,
 };
