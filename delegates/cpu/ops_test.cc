@@ -386,6 +386,37 @@ TEST(CpuMatMul, BatchesThatVary) {
   });
 }
 
+// Batches broadcast dimension by dimension, and may come to do so in another way than at their bounds.
+TEST(CpuMatMul, BatchesThatBroadcast) {
+  const auto matmul = [](std::vector<int64_t> a, std::vector<int64_t> b, int64_t m = 7) {
+    a.insert(a.end(), {m, 40});
+    b.insert(b.end(), {40, 24});
+    Values v(3);
+    return Case(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {v.reals(a, -1, 1), v.reals(b, -1, 1)});
+  };
+  for_each_level([&](const char*) {
+    for (const int32_t slots : {1, 3}) {
+      matmul({4, 1}, {1, 8}).expect_close("gemm_f32", 1e-5, slots);
+      matmul({2, 1, 3}, {5, 1}).expect_close("gemm_f32", 1e-5, slots);
+      matmul({1, 2, 1, 3}, {4, 1, 5, 1}, 1).expect_close("gemm_f32", 1e-5, slots);
+      matmul({}, {6}).expect_close("gemm_f32", 1e-5, slots);
+      matmul({3}, {2, 3}).expect_close("gemm_f32", 1e-5, slots);
+      const Case most = matmul({6, 4}, {6, 4});
+      for (const auto& [a, b] : {std::pair<std::vector<int64_t>, std::vector<int64_t>>{{6, 1}, {1, 4}},
+                                 {{1, 4}, {6, 1}},
+                                 {{1, 1}, {6, 4}},
+                                 {{5, 4}, {5, 1}},
+                                 {{1, 1}, {1, 1}}}) {
+        Case planned = most;
+        planned.is_constant(0).is_constant(1);  // those of the copy
+        planned.runs_as(matmul(a, b)).by_turns().expect_close("gemm_f32", 1e-5, slots);
+      }
+      Case one_side = matmul({}, {6});
+      one_side.is_constant(1).runs_as(matmul({}, {4})).by_turns().expect_close("gemm_f32", 1e-5, slots);
+    }
+  });
+}
+
 // ---- Attention whose extents vary
 
 TEST(CpuAttention, HeadsAndKeysThatVary) {

@@ -30,41 +30,58 @@ void gemm_shape(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   g->epilogue.alpha = at.alpha();
 }
 
-// Broadcast batches: B shared by all in every run (`shared`: weights) joins the batch of A into its rows; otherwise
-// each batch dimension either agrees or is 1 on one side. Scratch is for the rows that there are at the bounds.
-bool matmul_shape(const Shape& a, const Shape& b, bool shared, GemmF32* g) {
+struct Batch {
+  cpu::BatchDim dims[kMaxRank];
+};
+
+// Batches broadcast. B shared by all in every run (`shared`: weights) joins the batch of A into its rows. Else
+// dimensions that go on in A and B alike are one; a batch of several is described by `batch`, of which the shape keeps
+// a pointer. Scratch is for the rows and items that there are at the bounds.
+bool matmul_shape(const Shape& a, const Shape& b, bool shared, GemmF32* g, Batch* batch) {
   if (a.rank < 2 || b.rank < 2) return false;
   g->k = a[a.rank - 1];
   g->n = b[b.rank - 1];
   g->m = a[a.rank - 2];
   g->lda = g->k;
   g->ldb = g->ldc = g->n;
-  const int64_t batch_a = product(a, 0, a.rank - 2), batch_b = product(b, 0, b.rank - 2);
+  g->c_step = g->m * g->n;
   if (shared) {
-    g->m *= batch_a;
+    g->m *= product(a, 0, a.rank - 2);
     return true;
   }
-  if (batch_a != 1 && batch_b != 1 && batch_a != batch_b) return false;
-  if (batch_a == batch_b) {
-    // The same extents, from the right.
-    for (int i = 3; i <= (a.rank > b.rank ? a.rank : b.rank); ++i) {
-      const int64_t da = i <= a.rank ? a[a.rank - i] : 1, db = i <= b.rank ? b[b.rank - i] : 1;
-      if (da != db) return false;
+  int count = 0;
+  int64_t a_step = g->m * g->k, b_step = g->k * g->n;
+  for (int i = 3; i <= a.rank || i <= b.rank; ++i) {
+    const int64_t in_a = i <= a.rank ? a[a.rank - i] : 1, in_b = i <= b.rank ? b[b.rank - i] : 1;
+    if (in_a != in_b && in_a != 1 && in_b != 1) return false;
+    const int64_t extent = in_a == 1 ? in_b : in_a;
+    if (extent == 1) continue;
+    const cpu::BatchDim d = {extent, in_a == 1 ? 0 : a_step, in_b == 1 ? 0 : b_step};
+    a_step *= in_a;
+    b_step *= in_b;
+    g->batch *= extent;
+    cpu::BatchDim* const last = count == 0 ? nullptr : &batch->dims[count - 1];
+    if (last != nullptr && d.a_step == last->a_step * last->extent && d.b_step == last->b_step * last->extent) {
+      last->extent *= extent;
+    } else {
+      batch->dims[count++] = d;
     }
   }
-  g->batch = batch_b == 1 ? batch_a : batch_b;
-  g->a_step = batch_a == 1 ? 0 : g->m * g->k;
-  g->b_step = batch_b == 1 ? 0 : g->k * g->n;
-  g->c_step = g->m * g->n;
+  if (count == 1) {
+    g->a_step = batch->dims[0].a_step;
+    g->b_step = batch->dims[0].b_step;
+  } else if (count > 1) {
+    g->batch_dims = batch->dims;
+  }
   return true;
 }
 
 bool is_shared(const Shape& b) { return product(b, 0, b.rank - 2) == 1; }
 
-bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
+bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g, Batch* batch) {
   if (f.core == Op::kGemm) {
     gemm_shape(f, a, b, g);
-  } else if (!matmul_shape(a, b, is_shared(f.inputs[1].type.shape), g)) {
+  } else if (!matmul_shape(a, b, is_shared(f.inputs[1].type.shape), g, batch)) {
     return false;
   }
   g->epilogue.act = f.act;
@@ -77,8 +94,12 @@ bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   return true;
 }
 
+// How the batch is laid out does not matter there.
 bool shape_at_bounds(const Fused& f, GemmF32* g) {
-  return shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, g);
+  Batch batch;
+  const bool fits = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, g, &batch);
+  g->batch_dims = nullptr;
+  return fits;
 }
 
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
@@ -106,10 +127,9 @@ Status run(const KernelContext& ctx, const void* state) {
   if (!composites::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
-  if (!shape_of(f, f.inputs[0].shape(ctx), f.inputs[1].shape(ctx), &g)) {
-    return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not",
-                    f.inputs[0].shape(ctx), f.inputs[1].shape(ctx));
-  }
+  Batch batch;
+  if (!shape_of(f, f.inputs[0].shape(ctx), f.inputs[1].shape(ctx), &g, &batch))
+    return ctx.fail(Status::kInvalidModel, "a product of {} and {}", f.inputs[0].shape(ctx), f.inputs[1].shape(ctx));
   g.packed = static_cast<const FusedState*>(state)->packed;
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
@@ -132,13 +152,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for float32 alone";
   if (f.core_type.dtype != DType::kF32) return nullptr;
   GemmF32 g;
-  *reason = "tuned for batches that agree or are shared";
+  *reason = "tuned for matrices";
   if (!shape_at_bounds(f, &g)) return nullptr;
-  // Extents that change between runs could come to broadcast otherwise: weights never do.
-  if (f.core == Op::kMatMul && !q.is_static() && !is_shared(f.inputs[1].type.shape)) {
-    const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;
-    if (a.rank != b.rank) return nullptr;
-  }
   if (f.core == Op::kGemm && f.input_count > 2 && f.inputs[2].given()) {
     *reason = "tuned for a bias of one value a column in every run, and beta 1";
     if (f.core_attrs<attrs::Gemm>().beta() != 1 || !f.inputs[2].is_static(q) || !is_row(f.inputs[2].type.shape, g.n))

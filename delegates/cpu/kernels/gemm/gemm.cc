@@ -357,6 +357,20 @@ void item(const GemmF32& s, const Epilogue& e, const float* a, const float* b, f
   }
 }
 
+// Where item i of A and B begins.
+void sides_of_item(const GemmF32& s, int64_t i, int64_t* a, int64_t* b) {
+  if (s.batch_dims == nullptr) {
+    *a = i * s.a_step;
+    *b = i * s.b_step;
+    return;
+  }
+  *a = *b = 0;
+  for (const BatchDim* d = s.batch_dims; i > 0; i /= d->extent, ++d) {
+    *a += i % d->extent * d->a_step;
+    *b += i % d->extent * d->b_step;
+  }
+}
+
 bool spreads_over_batch(const GemmF32& s, int32_t slots) { return s.batch > 1 && s.batch >= slots; }
 
 }  // namespace
@@ -391,7 +405,9 @@ void gemm_f32(const GemmF32& s, const float* a, const float* b, float* c, const 
   const auto one = [&](int64_t i, const Parallel& spread, void* room) {
     Epilogue e = s.epilogue;
     if (e.residual != nullptr) e.residual += i * s.residual_step;
-    item(s, e, a + i * s.a_step, b + i * s.b_step, c + i * s.c_step, spread, room);
+    int64_t from_a, from_b;
+    sides_of_item(s, i, &from_a, &from_b);
+    item(s, e, a + from_a, b + from_b, c + i * s.c_step, spread, room);
   };
   if (!spreads_over_batch(s, parallel.slots)) {
     for (int64_t i = 0; i < s.batch; ++i) one(i, parallel, scratch);

@@ -37,12 +37,20 @@ struct Epilogue {
   }
 };
 
+// A dimension of a batch that the sides do not share in the same way.
+struct BatchDim {
+  int64_t extent, a_step, b_step;  // steps in elements; 0: that side is the same all along
+};
+
 struct GemmF32 {
   int64_t m = 0, n = 0, k = 0;
   bool trans_a = false, trans_b = false;
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t a_step = 0, b_step = 0, c_step = 0, residual_step = 0;  // elements between batch items; 0: shared
+  // Of A and B in place of a_step and b_step, innermost first; their extents make up the batch. Null where one step
+  // does.
+  const BatchDim* batch_dims = nullptr;
   const float* packed = nullptr;  // B as pack_gemm_f32 wrote it, in place of `b`: batch 1
   Epilogue epilogue;
 };
