@@ -19,6 +19,14 @@ HWY_INLINE void fill_floats(float* to, int64_t count, float value) {
   for (int64_t i = 0; i < count; ++i) to[i] = value;
 }
 
+// Some tap of a row of `taps` reads positions of this remainder modulo the stride.
+HWY_INLINE bool is_seen(int64_t remainder, int64_t taps, int64_t dilation, int64_t stride) {
+  for (int64_t i = 0; i < taps; ++i) {
+    if (i * dilation % stride == remainder) return true;
+  }
+  return false;
+}
+
 // `to` starts out filled with the padding value; only what can change between planes and bands is written. `fresh`: no
 // band of other rows was there before, so rows of padding still hold it.
 HWY_INLINE void copy_band(const Window& w, const Band& band, const float* plane, int64_t y0, int64_t rows,
@@ -30,7 +38,9 @@ HWY_INLINE void copy_band(const Window& w, const Band& band, const float* plane,
   const int64_t reach = (w.out_w - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1 - w.pad_left;
   const int64_t width = reach < w.in_w ? reach : w.in_w;
   const float* const plane_end = plane + w.in_h * w.in_w;
+  const bool all_rows = w.kernel_h >= w.stride_h;
   for (int64_t r = 0; r < in_rows; ++r, to += band.pitch) {
+    if (!all_rows && !is_seen(r % w.stride_h, w.kernel_h, w.dilation_h, w.stride_h)) continue;
     const int64_t y = y0 * w.stride_h - w.pad_top + r;
     if (y < 0 || y >= w.in_h) {
       if (!fresh) fill_floats(to, band.pitch, padding);
@@ -72,9 +82,11 @@ HWY_INLINE void copy_band(const Window& w, const Band& band, const float* plane,
       }
       continue;
     }
-    for (; x < width; ++x) {
-      const int64_t column = x + w.pad_left;
-      to[column % band.phases * band.phase + column / band.phases] = from[x];
+    for (int64_t p = 0; p < band.phases; ++p) {
+      if (!is_seen(p, w.kernel_w, w.dilation_w, band.phases)) continue;
+      const int64_t column = w.pad_left + (p + band.phases - w.pad_left % band.phases) % band.phases;
+      float* next = to + p * band.phase + column / band.phases;
+      for (x = column - w.pad_left; x < width; x += band.phases) *next++ = from[x];
     }
   }
 }
