@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <utility>
+
 #include "delegates/cpu/kernels/gemm/engine.h"
 
 #include "delegates/cpu/kernels/targets.h"
@@ -37,7 +39,10 @@ using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 using DU = hn::RebindToUnsigned<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
-constexpr int64_t kWidth = 2 * kLanes < kPanelColumns ? 2 * kLanes : kPanelColumns;
+constexpr int kVectors = 2;  // of sums a row: each factor of A serves both
+// Of one pass, for which each code is widened once: 16 registers hold the sums of four, 32 those of eight. With one
+// vector a row 16 registers would hold eight too, but it is no faster: factors are then read twice as often.
+constexpr int kMostRows = HWY_ARCH_ARM || kLanes >= 16 ? 8 : 4;
 
 // A code in the low bits of 2^23 makes the float 2^23 + code, from which 2^23 + zero is taken away exactly: a code is
 // widened by one logical step and one subtraction, without a conversion.
@@ -59,60 +64,60 @@ HWY_INLINE VF value_of(hn::Vec<DU> x, VF zero) {
   return hn::Sub(hn::BitCast(DF(), code), zero);
 }
 
-// sum[r][0 .. kWidth) += scale * sum over `count` k of a[r][k] (code - zero), for one part of a block and of a panel.
+// sum[r][0 .. kVectors * kLanes) += scale * sum over `count` k of a[r][k] (code - zero), for one part of a block and of
+// a panel. A code is widened once for all rows.
 template <int kBits, int kRows>
-HWY_INLINE void add_codes(const uint32_t* words, int64_t count, const float* a, int64_t lda, VF zero0, VF zero1,
+HWY_INLINE void add_codes(const uint32_t* words, int64_t count, const float* a, int64_t lda, const VF* zeros,
                           const float* scales, float* sum) {
   constexpr int kPerWord = 32 / kBits;
   // One row has two chains a vector, or it would wait for each sum.
   constexpr int kChains = kRows <= 2 ? 2 : 1;
   const DF d;
   const DU du;
-  VF acc[kRows][kChains][2];
+  VF acc[kRows][kChains][kVectors];
   VIREO_UNROLL
   for (int r = 0; r < kRows; ++r) {
     VIREO_UNROLL
-    for (int c = 0; c < kChains; ++c) acc[r][c][0] = acc[r][c][1] = hn::Zero(d);
-  }
-  for (; count >= kPerWord; count -= kPerWord, words += kPanelColumns, a += kPerWord) {
-    auto x0 = hn::LoadU(du, words), x1 = hn::LoadU(du, words + kLanes);
-    VIREO_UNROLL
-    for (int i = 0; i < kPerWord; ++i) {
-      const VF b0 = value_of<kBits>(x0, zero0), b1 = value_of<kBits>(x1, zero1);
-      x0 = hn::ShiftRight<kBits>(x0);
-      x1 = hn::ShiftRight<kBits>(x1);
+    for (int c = 0; c < kChains; ++c) {
       VIREO_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const VF ai = hn::Set(d, a[r * lda + i]);
-        acc[r][i % kChains][0] = hn::MulAdd(ai, b0, acc[r][i % kChains][0]);
-        acc[r][i % kChains][1] = hn::MulAdd(ai, b1, acc[r][i % kChains][1]);
-      }
+      for (int v = 0; v < kVectors; ++v) acc[r][c][v] = hn::Zero(d);
     }
+  }
+  hn::Vec<DU> x[kVectors];
+  const auto add = [&](int64_t i, int chain) HWY_ATTR {
+    VF b[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      b[v] = value_of<kBits>(x[v], zeros[v]);
+      x[v] = hn::ShiftRight<kBits>(x[v]);
+    }
+    VIREO_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const VF ai = hn::Set(d, a[r * lda + i]);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[r][chain][v] = hn::MulAdd(ai, b[v], acc[r][chain][v]);
+    }
+  };
+  for (; count >= kPerWord; count -= kPerWord, words += kPanelColumns, a += kPerWord) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(du, words + v * kLanes);
+    VIREO_UNROLL
+    for (int i = 0; i < kPerWord; ++i) add(i, i % kChains);
   }
   if (count > 0) {  // the end of k
-    auto x0 = hn::LoadU(du, words), x1 = hn::LoadU(du, words + kLanes);
-    for (int64_t i = 0; i < count; ++i) {
-      const VF b0 = value_of<kBits>(x0, zero0), b1 = value_of<kBits>(x1, zero1);
-      x0 = hn::ShiftRight<kBits>(x0);
-      x1 = hn::ShiftRight<kBits>(x1);
-      VIREO_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const VF ai = hn::Set(d, a[r * lda + i]);
-        acc[r][0][0] = hn::MulAdd(ai, b0, acc[r][0][0]);
-        acc[r][0][1] = hn::MulAdd(ai, b1, acc[r][0][1]);
-      }
-    }
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(du, words + v * kLanes);
+    for (int64_t i = 0; i < count; ++i) add(i, 0);
   }
-  const VF scale0 = hn::LoadU(d, scales), scale1 = hn::LoadU(d, scales + kLanes);
   VIREO_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    if (kChains == 2) {
-      acc[r][0][0] = hn::Add(acc[r][0][0], acc[r][kChains - 1][0]);
-      acc[r][0][1] = hn::Add(acc[r][0][1], acc[r][kChains - 1][1]);
+  for (int v = 0; v < kVectors; ++v) {
+    const VF scale = hn::LoadU(d, scales + v * kLanes);
+    VIREO_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const VF all = kChains == 2 ? hn::Add(acc[r][0][v], acc[r][kChains - 1][v]) : acc[r][0][v];
+      float* const to = sum + r * kPanelColumns + v * kLanes;
+      hn::StoreU(hn::MulAdd(all, scale, hn::LoadU(d, to)), d, to);
     }
-    float* const to = sum + r * kPanelColumns;
-    hn::StoreU(hn::MulAdd(acc[r][0][0], scale0, hn::LoadU(d, to)), d, to);
-    hn::StoreU(hn::MulAdd(acc[r][0][1], scale1, hn::LoadU(d, to + kLanes)), d, to + kLanes);
   }
 }
 
@@ -122,26 +127,33 @@ HWY_NOINLINE void add_part(const CodesView& b, int64_t panel, int64_t block, int
                            int64_t lda, float* sum) {
   const uint32_t* const words = b.codes + (panel * b.words + k0 * kBits / 32) * kPanelColumns;
   const int64_t at = (panel * b.blocks + block) * kPanelColumns;
-  for (int64_t j = 0; j < kPanelColumns; j += kWidth) {
-    add_codes<kBits, kRows>(words + j, count, a + k0, lda, zeros_at(b, at + j), zeros_at(b, at + j + kLanes),
-                            b.scales + at + j, sum + j);
+  for (int64_t j = 0; j < kPanelColumns; j += kVectors * kLanes) {
+    VF zeros[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) zeros[v] = zeros_at(b, at + j + v * kLanes);
+    add_codes<kBits, kRows>(words + j, count, a + k0, lda, zeros, b.scales + at + j, sum + j);
   }
 }
 
 using AddPart = void (*)(const CodesView& b, int64_t panel, int64_t block, int64_t k0, int64_t count, const float* a,
                          int64_t lda, float* sum);
-constexpr AddPart kAddParts[2][5] = {
-    {nullptr, add_part<4, 1>, add_part<4, 2>, add_part<4, 3>, add_part<4, 4>},
-    {nullptr, add_part<8, 1>, add_part<8, 2>, add_part<8, 3>, add_part<8, 4>},
+struct AddParts {
+  AddPart of_rows[kMostRows];  // from one on
 };
+template <int kBits, int... kRows>
+constexpr AddParts add_parts(std::integer_sequence<int, kRows...>) {
+  return {{add_part<kBits, kRows + 1>...}};
+}
+template <int kBits>
+constexpr AddParts kAddParts = add_parts<kBits>(std::make_integer_sequence<int, kMostRows>());
 
 // Sums of up to kFewRows rows and panels [panel0, panel1).
 void few_rows(const CodesView& b, int64_t panel0, int64_t panel1, int64_t m, const float* a, int64_t lda, float* c,
               int64_t ldc) {
   constexpr int64_t kDepth = 256;  // of k at a time: 4 or 8 KiB of codes, which all rows pass
   HWY_ALIGN float sum[kFewRows * kPanelColumns];
-  const AddPart* const add = kAddParts[b.bits == 8];
-  const int64_t groups = (m + 3) / 4, low = m / groups, extra = m % groups;
+  const AddParts& add = b.bits == 8 ? kAddParts<8> : kAddParts<4>;
+  const int64_t groups = (m + kMostRows - 1) / kMostRows, low = m / groups, extra = m % groups;
   for (int64_t panel = panel0; panel < panel1; ++panel) {
     memset(sum, 0, sizeof(sum));
     for (int64_t block = 0; block < b.blocks; ++block) {
@@ -150,7 +162,7 @@ void few_rows(const CodesView& b, int64_t panel0, int64_t panel1, int64_t m, con
         const int64_t count = end - k0 < kDepth ? end - k0 : kDepth;
         for (int64_t g = 0, r = 0; g < groups; ++g) {
           const int64_t rows = low + (g < extra ? 1 : 0);
-          add[rows](b, panel, block, k0, count, a + r * lda, lda, sum + r * kPanelColumns);
+          add.of_rows[rows - 1](b, panel, block, k0, count, a + r * lda, lda, sum + r * kPanelColumns);
           r += rows;
         }
       }
