@@ -102,6 +102,42 @@ TEST(Assumed, AnIfThatDropsAnExtentIfItIs1) {
   EXPECT_EQ(larger.extent(0).lo, 2);
 }
 
+// If(which) { If(n == 1) Squeeze(x) else x } else { the same of every second row }, as models for two rates have it: a
+// branch that does not run asks nothing of the inputs.
+TEST(Assumed, ABranchThatMayNotRunNarrowsNothing) {
+  ModelBuilder m(13);
+  m.input("x", {"n", "1", "3"});
+  m.input("which", {}, 9);
+  m.ints("zero", {1}, {0}).ints("one", {1}, {1});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"first"});
+  ::onnx::NodeProto* outer = m.node("If", {"which"}, {"y"});
+  for (const int64_t step : {1, 2}) {
+    GraphBuilder branch = add_body(outer, step == 1 ? "then_branch" : "else_branch");
+    branch.ints("step", {1}, {step});
+    branch.node("Slice", {"x", "zero", "first", "zero", "step"}, {"part"});
+    branch.node("Shape", {"part"}, {"sizes"});
+    branch.node("Gather", {"sizes", "zero"}, {"rows"});
+    branch.node("Equal", {"rows", "one"}, {"is_one"});
+    ::onnx::NodeProto* n = branch.node("If", {"is_one"}, {"inner"});
+    GraphBuilder then = add_body(n, "then_branch"), other = add_body(n, "else_branch");
+    then.node("Squeeze", {"part", "zero"}, {"dropped"});
+    then.output("dropped");
+    other.node("Identity", {"part"}, {"kept"});
+    other.output("kept");
+    branch.output("inner");
+  }
+  m.output("y");
+  const Imported i(m);
+  ASSERT_NE(i.graph, nullptr) << i.said();
+  EXPECT_EQ(i.rank(), 2);
+  EXPECT_EQ(i.extent(0).lo, 0);
+  EXPECT_TRUE(i.extent(0).open());
+  EXPECT_NE(i.said().find("a run that takes this branch fails unless n is 1"), std::string::npos) << i.said();
+  EXPECT_NE(i.said().find("a run that takes this branch fails unless -floor((-n) / (2)) is 1"), std::string::npos)
+      << i.said();
+}
+
 TEST(Assumed, OfAnExtentThatDataDecideNothingIsChecked) {
   ModelBuilder m(13);
   m.input("x", {"4"});

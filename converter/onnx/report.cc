@@ -41,12 +41,19 @@ void Report::assume(const ::onnx::NodeProto& node, const Scope& scope, std::stri
 void Report::assume_extents(const ::onnx::NodeProto& node, const Scope& scope, const std::vector<Dim>& extents,
                             bool one, const std::string& what, const std::string& help) {
   std::string held, open;
+  // A branch that is not taken asks nothing of a session's inputs; one that is taken fails where 1 is something else.
+  const bool in_run = one && scope.may_not_run;
   for (const Dim d : extents) {
-    std::string& names = state_.dims->narrow(d, one ? 1 : 2, one ? 1 : INT64_MAX, state_.input_atoms) ? held : open;
+    const bool holds = !in_run && state_.dims->narrow(d, one ? 1 : 2, one ? 1 : INT64_MAX, state_.input_atoms);
+    std::string& names = holds ? held : open;
     names += (names.empty() ? "" : ", ") + state_.dims->text(d);
   }
   if (!held.empty()) held = "; sessions refuse inputs that make " + held + (one ? " other than 1" : " 1 or less");
-  if (!open.empty()) open = one ? "; a run fails unless " + open + " is 1" : "; nothing checks this of " + open;
+  if (!open.empty()) {
+    open = in_run ? "; a run that takes this branch fails unless " + open + " is 1"
+           : one  ? "; a run fails unless " + open + " is 1"
+                  : "; nothing checks this of " + open;
+  }
   assume(node, scope, what + held + open, help);
 }
 

@@ -10,6 +10,7 @@ Scope Scope::inside(ir::Graph* inner_graph, std::string inner_prefix) {
   inner.arguments = arguments;
   inner.prefix = std::move(inner_prefix);
   inner.depth = depth + 1;
+  inner.may_not_run = may_not_run;
   return inner;
 }
 

@@ -26,6 +26,8 @@ struct Scope {
   const std::map<std::string, const ::onnx::AttributeProto*>* arguments = nullptr;  // of the function being inlined
   std::string prefix;  // of node names: the function call's
   int depth = 0;
+  bool may_not_run =
+      false;  // in a branch of an If, or what it calls: what its nodes ask of extents is asked if it runs
   std::shared_ptr<BlockedPlan> blocked;  // where NCHWc forms are among the nodes
   // Outer values that were handed in as further inputs of `graph`, in that order.
   std::vector<std::pair<ir::Value*, ir::Value*>> captured;

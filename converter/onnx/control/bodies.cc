@@ -40,6 +40,7 @@ bool import_body(const Tools& tools, Scope& scope, const ::onnx::NodeProto& node
     return false;
   }
   Scope inner = scope.inside(body->graph.get(), node_name(node, &scope) + "/");
+  inner.may_not_run = scope.may_not_run || node.op_type() == "If";
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string& name = proto.input(static_cast<int>(i)).name();
     inner.names[name] = body->graph->add_input(name, inputs[i]);
