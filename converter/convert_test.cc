@@ -449,6 +449,29 @@ TEST(Convert, LoopStatesMayGrow) {
   EXPECT_EQ(node->inputs()->size(), 4u);  // trips, no condition, the state, x
 }
 
+// The first trip, which makes a matrix of it, stands in front of the loop if it is sure to be made.
+TEST(Convert, LoopStatesMayBeginAsPlaceholders) {
+  for (const bool sure : {true, false}) {
+    ModelBuilder m;
+    m.input("x", {"2", "3"}).input("go", {}, 9).output("y").ints("trips", {}, {5}).floats("h", {}, {0.5f});
+    GraphBuilder body = add_body(m.node("Loop", {"trips", sure ? "" : "go", "h"}, {"y"}), "body");
+    body.input("i", {}, 7).input("c", {}, 9).input("state", {}).output("c_out").output("next");
+    body.node("Identity", {"c"}, {"c_out"});
+    body.node("Add", {"state", "x"}, {"next"});
+    if (sure) {
+      Converted c;
+      convert(m, &c);
+      EXPECT_EQ(c.ops(), (Ops{"Add", "Loop"}));
+    } else {
+      Folder folder;
+      FileBytes bytes;
+      Diagnostics d;
+      EXPECT_FALSE(convert_to_memory(folder.write("m.onnx", m.bytes()), {}, &bytes, &d, nullptr));
+      EXPECT_NE(d.text().find("type and rank of a loop's state must not change"), std::string::npos) << d.text();
+    }
+  }
+}
+
 TEST(Convert, CarriesTestsAndStates) {
   ModelBuilder m;
   m.input("x", {"2"}).input("h", {"2"}).output("y").output("h_out");

@@ -87,8 +87,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
         blame_tensor(error, text_of(tensor.name()));
         return fail(error, Status::kInvalidArgument,
                     "dimension {} of tensor \"{}\" has no upper bound because \"{}\" has none: give it in the "
-                    "session's bounds, or "
-                    "convert with --shape",
+                    "session's bounds, or convert with --bound",
                     i, text_of(tensor.name()), first_open_symbol(l));
       }
       type.shape[i] = d.hi < 0 ? 0 : d.hi;

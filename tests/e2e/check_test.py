@@ -159,6 +159,18 @@ def control_models():
               [("trips", np.int64(6)), ("true", np.array(True)), ("start", np.ones((4, 3), np.float32))]),
         [x, np.int64(3)], loop(x, 4))
 
+    # A placeholder of rank 0, which the first trip replaces by a matrix: how exporters of PaddlePaddle begin a loop.
+    body = helper.make_graph(
+        [helper.make_node("Cast", ["i"], ["trip"], to=1), helper.make_node("Mul", ["x", "trip"], ["part"]),
+         helper.make_node("Add", ["state", "part"], ["next"]), helper.make_node("Less", ["i", "last"], ["again"])],
+        "body", [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("state", None)],
+        [value("again", [], TensorProto.BOOL), value("next", None)])
+    models["placeholder"] = (
+        model([helper.make_node("Loop", ["trips", "true", "start"], ["end"], body=body)],
+              [value("x", [4, 3]), value("last", [], TensorProto.INT64)], [value("end", [4, 3])],
+              [("trips", np.int64(6)), ("true", np.array(True)), ("start", np.float32(0.5))]),
+        [x, np.int64(3)], [0.5 + 6 * x])
+
     # Slices along the second axis, backwards; stacked along the second axis, the first result last.
     step = helper.make_graph(
         [helper.make_node("Add", ["sum_in", "slice"], ["sum_out"]), helper.make_node("Neg", ["sum_out"], ["made"])],

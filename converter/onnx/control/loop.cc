@@ -1,4 +1,5 @@
 // A Loop of tensors.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "converter/onnx/control/nodes.h"
 #include "converter/onnx/control/unit_extents.h"
 #include "converter/onnx/state.h"
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo::importer {
@@ -30,6 +32,7 @@ class LoopNode : private NodeBuilder {
     if (!read_inputs()) return;
     count_trips();
     if (!fit_body()) return;
+    if (first_made_) count_from_second();
     if (keeps_text(*body_.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
     const Dim count = trips_made();
     std::vector<TensorType> results;
@@ -84,7 +87,7 @@ class LoopNode : private NodeBuilder {
   // A state may change its shape from trip to trip: dimensions that the body does not keep become symbols, until the
   // body fits itself. Each round widens at least one dimension, so this ends. False: it is refused.
   bool fit_body() {
-    const std::vector<TensorType> initial = types_;
+    initial_ = types_;
     for (bool again = true; again;) {
       if (body_.graph != nullptr) {  // its values go now
         tools_.state.finder.forget();
@@ -96,16 +99,18 @@ class LoopNode : private NodeBuilder {
       }
       again = false;
       if (!widen(&again)) return false;
-      if (!again && counted_) again = bound_growth(initial);
+      if (!again && counted_) again = bound_growth();
     }
     return true;
   }
 
-  // False: a state changes more than its dimensions.
+  // False: a state changes more than its dimensions, also behind the first trip.
   bool widen(bool* changed) {
     for (int i = 0; i < carried_; ++i) {
       const TensorType &in = taken(i), &out = made(i);
       if (in.dtype != out.dtype || in.shape.rank != out.shape.rank) {
+        *changed = true;
+        if (first_trip_is_sure()) return make_first_trip();
         refuse(Code::kBranchMismatch,
                "state " + std::to_string(i) + " goes into a trip as " + dtype_name(in.dtype) + dims_.text(in.shape) +
                    " and comes out as " + dtype_name(out.dtype) + dims_.text(out.shape),
@@ -122,8 +127,70 @@ class LoopNode : private NodeBuilder {
     return true;
   }
 
+  // A state may begin as a placeholder of another rank or type, which the first trip replaces (PaddlePaddle's exporter).
+  bool first_trip_is_sure() {
+    std::vector<Dim> trips;
+    const bool counts = trips_ == nullptr || (ir::known_elements(trips_, &tools_.state.finder, &trips) &&
+                                              trips.size() == 1 && !is_symbolic(trips[0]) && trips[0] >= 1);
+    return !first_made_ && counts && (cond_ == nullptr || known_bool(tools_.state.finder, cond_) == 1) &&
+           proto_->output_size() == carried_ + 1;
+  }
+
+  // The first trip's nodes stand in front of the loop, which goes on from the second. False: it is refused.
+  bool make_first_trip() {
+    first_made_ = true;
+    ir::Graph& g = *scope_.graph;
+    const auto number = [&](int64_t n) {
+      return g.add_constant("", ir::make_constant_of<int64_t>(DType::kI64, {}, {n}));
+    };
+    std::vector<ir::Value*> in{number(0), cond_}, out;
+    if (cond_ == nullptr) in[1] = g.add_constant("", ir::make_constant_of<uint8_t>(DType::kBool, {}, {1}));
+    in.insert(in.end(), states_.begin(), states_.end());
+    if (!inline_graph(tools_, scope_, node_, *proto_, base_ + "/first/", in, &out) ||
+        std::find(out.begin(), out.end(), &tools_.state.poison) != out.end()) {
+      bind_failed();
+      return false;
+    }
+    if (!is_scalar(out[0]->type, DType::kBool)) {
+      refuse(Code::kBadNode, "its body's condition is no bool scalar");
+      return false;
+    }
+    cond_ = out[0];
+    states_.assign(out.begin() + 1, out.end());
+    types_.resize(2);
+    for (const ir::Value* v : states_) types_.push_back(v->type);
+    initial_ = types_;
+    widened_.clear();
+    if (trips_ != nullptr) {
+      std::vector<Dim> trips;
+      (void)ir::known_elements(trips_, &tools_.state.finder, &trips);
+      trips_ = number(trips[0] - 1);
+      if (counted_) most_ = trips[0] - 1;
+    }
+    return true;
+  }
+
+  // The body counts its trips from 0.
+  void count_from_second() {
+    ir::Graph& body = *body_.graph;
+    ir::Value* const counter = body.inputs()[0];
+    if (counter->unused()) return;
+    ir::Value* const one = body.add_constant("", ir::make_constant_of<int64_t>(DType::kI64, {}, {1}));
+    ir::Node* const next = body.add_node(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {counter, one}, 1,
+                                         body.nodes().empty() ? nullptr : &body.nodes().front());
+    next->name = base_ + "/trip";
+    next->out()->type = counter->type;
+    const std::vector<ir::Use> uses = counter->uses;
+    for (const ir::Use& use : uses) {
+      if (use.node != next) body.set_input(use.node, use.input, next->out());
+    }
+    for (size_t i = 0; i < body.outputs().size(); ++i) {
+      if (body.outputs()[i] == counter) body.set_output(i, next->out());
+    }
+  }
+
   // A dimension that grows by the same amount each trip is bounded by the trip count. True: one got a bound.
-  bool bound_growth(const std::vector<TensorType>& initial) {
+  bool bound_growth() {
     bool changed = false;
     for (auto& [key, final] : widened_) {
       if (final) continue;
@@ -138,7 +205,7 @@ class LoopNode : private NodeBuilder {
         for (const uint32_t atom : m) depends = depends || atom >= symbol;
       }
       if (depends) continue;
-      const Dim start = initial[static_cast<size_t>(i) + 2].shape[d];
+      const Dim start = initial_[static_cast<size_t>(i) + 2].shape[d];
       const Dim end = dims_.add(start, dims_.mul(most_, dims_.max(grows, 0)));
       extent = dims_.fresh_bounded(size_name(i), end);
       changed = true;
@@ -206,6 +273,8 @@ class LoopNode : private NodeBuilder {
   bool counted_ = false;                                                  // most_ is known
   Dim most_ = 0;                                                          // trips
   Body body_;
+  bool first_made_ = false;                      // the first trip is in front of the loop
+  std::vector<TensorType> initial_;              // types_ before dimensions were widened
   std::map<std::pair<int, int>, bool> widened_;  // (state, dimension) -> its symbol has its final bound
 };
 
