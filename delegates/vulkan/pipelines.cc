@@ -8,7 +8,7 @@
 namespace vireo::vulkan {
 namespace {
 
-constexpr uint32_t kMostThreads = 8;
+constexpr uint32_t kMostThreads = 16;
 
 std::vector<uint32_t> key_of(const gpu::Kernel& k) {
   std::vector<uint32_t> key = {k.bindings, k.push_words};
@@ -133,6 +133,9 @@ VkResult Pipelines::make(const std::vector<gpu::Kernel>& kernels, std::vector<st
       }
     }
   }
+  // The longest first: a long one that begins last is waited for alone.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](uint32_t a, uint32_t b) { return kernels[a].words.size() > kernels[b].words.size(); });
   std::vector<VkResult> results(missing.size(), VK_SUCCESS);
   in_parallel(static_cast<uint32_t>(missing.size()),
               [&](uint32_t m) { results[m] = compile(kernels[missing[m]], (*out)[missing[m]].get()); });

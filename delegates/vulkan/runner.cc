@@ -78,6 +78,16 @@ std::string Runner::time(const gpu::Schedule& schedule, const std::vector<Bytes>
   return run_some(schedule, {}, &values, runs, seconds);
 }
 
+std::string Runner::compile(const gpu::Kernel& kernel, double* seconds) {
+  if (!why_.empty()) return why_;
+  std::vector<std::shared_ptr<Pipelines::Pipeline>> made;
+  uint32_t failed = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const VkResult result = device_->pipelines().make({kernel}, &made, &failed);
+  *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result == VK_SUCCESS ? "" : "the driver does not compile " + kernel.name;
+}
+
 std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups,
                         const std::vector<uint32_t>& push, std::vector<Bytes>* bindings) {
   gpu::Schedule schedule;

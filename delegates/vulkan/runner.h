@@ -44,6 +44,8 @@ class Runner {
                   std::vector<Bytes>* bindings);
   // The least time from submit to the end of the wait, of `runs` runs. Constants hold anything.
   std::string time(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds);
+  // What the driver takes to compile a kernel, or to find it in its cache.
+  std::string compile(const gpu::Kernel& kernel, double* seconds);
 
  private:
   // *values: inputs, then outputs, as they are before and after.

@@ -1,4 +1,5 @@
-// Where a compiled part's time goes on the first card: each distinct launch by itself, and all of them.
+// Where a compiled part's time goes on the first card: each distinct launch by itself, all of them, and what the driver
+// takes to compile the kernels.
 //
 //   vireo_vulkan_schedule_bench FILE...
 //
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "delegates/vulkan/runner.h"
@@ -47,6 +49,10 @@ std::string bench(Runner* runner, const char* file) {
   gpu::Schedule s;
   std::string why = gpu::read_schedule(aligned.data(), bytes.size(), runner->target(), &s);
   if (!why.empty()) return why;
+  std::vector<double> compiled(s.kernels.size());
+  for (size_t k = 0; k < s.kernels.size(); ++k) {
+    if (why = runner->compile(s.kernels[k], &compiled[k]); !why.empty()) return why;
+  }
   std::vector<Row> rows;
   for (size_t i = 0; i < s.steps.size(); ++i) {
     const auto same = [&](const Row& r) {
@@ -69,14 +75,17 @@ std::string bench(Runner* runner, const char* file) {
   const auto barriers = std::count_if(s.steps.begin(), s.steps.end(), [](const gpu::Launch& l) { return l.barrier; });
   std::printf("%s: %.0f us, %zu launches, %td barriers, %zu kernels; each by itself %.0f us\n", file, whole * 1e6,
               s.steps.size(), barriers, s.kernels.size(), sum * 1e6);
+  std::printf("kernels compiled one after another: %.0f ms, the slowest %.0f ms\n",
+              std::accumulate(compiled.begin(), compiled.end(), 0.0) * 1e3,
+              *std::max_element(compiled.begin(), compiled.end()) * 1e3);
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return a.times * a.seconds > b.times * b.seconds; });
   for (const Row& r : rows) {
     const gpu::Launch& step = s.steps[r.step];
     const gpu::Kernel& k = s.kernels[step.kernel];
-    std::printf("%7.1f us = %3d x %5.1f  node %u %s, %u x %u x %u of %u lanes, kernel %u\n", r.times * r.seconds * 1e6,
-                r.times, r.seconds * 1e6, step.node, k.name.c_str(), step.groups[0], step.groups[1], step.groups[2],
-                k.size[0], step.kernel);
+    std::printf("%7.1f us = %3d x %5.1f  node %u %s, %u x %u x %u of %u lanes, kernel %u: %zu words, %.0f ms\n",
+                r.times * r.seconds * 1e6, r.times, r.seconds * 1e6, step.node, k.name.c_str(), step.groups[0],
+                step.groups[1], step.groups[2], k.size[0], step.kernel, k.words.size(), compiled[step.kernel] * 1e3);
   }
   return "";
 }

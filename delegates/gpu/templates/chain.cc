@@ -137,7 +137,7 @@ class Chain {
     std::vector<Value> inside(count);
     for (size_t j = 0; j < count; ++j) {
       places[j] = place(static_cast<int64_t>(j), &inside[j]);
-      values[j] = e.at(places[j]);
+      values[j] = e.at(places[j], {}, j > 0 && way_ == Way::kRows ? &values[0] : nullptr);
     }
     for (size_t o = 0; o < problem_.expression.outputs.size(); ++o) {
       const Tensor tensor = e.output_tensor(o);

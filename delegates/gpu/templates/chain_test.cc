@@ -1,6 +1,7 @@
 // Views of every kind over drawn shapes, on the least target and on a rich one, against plain loops.
 #include <gtest/gtest.h>
 
+#include "delegates/gpu/spirv/emit.h"
 #include "delegates/gpu/templates/chain.h"
 #include "delegates/gpu/templates/testing.h"
 
@@ -100,6 +101,38 @@ TEST(Chain, MovesElementsOfEveryWidth) {
       }
     }
   }
+}
+
+// What is the same for all elements of a row is worked out once for the four of a lane.
+TEST(Chain, RowsShareWhatRepeats) {
+  Trials trials;
+  std::vector<size_t> words;
+  for (const bool repeats : {false, true}) {
+    ChainProblem p;
+    p.shape = {5, 7};
+    View row;
+    row.strides = {7, repeats ? 0 : 1};
+    p.expression.inputs = {{DType::kF32, dense(p.shape)}, {DType::kF32, row}};
+    Step power, mul;
+    power.function = Function::kExp;
+    power.a = 1;
+    mul.function = Function::kMul;
+    mul.a = 0;
+    mul.b = 2;
+    p.expression.steps = {power, mul};
+    p.expression.outputs = {{3, dense(p.shape)}};
+    const Dispatch d = make_chain(p, choose_chain(p, rich_target()), rich_target());
+    words.push_back(emit_spirv(d.program, rich_target()).size());
+    const std::vector<float> x = random_floats(35, 1), r = random_floats(35, 2);
+    trials.add("rows", d, rich_target(), {bytes_of(x), bytes_of(r), Bytes(140, 1)}, [=](const std::vector<Bytes>& out) {
+      const std::vector<float> y = as<float>(out.back());
+      for (size_t i = 0; i < 35; ++i) {
+        const double e = exp(static_cast<double>(r[repeats ? i / 7 * 7 : i]));
+        ASSERT_NEAR(static_cast<double>(y[i]), static_cast<double>(x[i]) * e, 1e-5) << i;
+      }
+    });
+  }
+  EXPECT_LT(words[1] * 4, words[0] * 3);
 }
 
 TEST(Chain, SlicesBroadcastsPadsConcatsAndGathers) {

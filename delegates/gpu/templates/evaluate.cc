@@ -153,6 +153,20 @@ Evaluator::Evaluator(Builder& builder, const Target& target, Numbers& numbers, c
     const bool has_one = step.function == Function::kNumber || step.function == Function::kIndex;
     numbers_.push_back(has_one ? numbers(static_cast<int32_t>(step.bits)) : Value());
   }
+  find_steady();
+}
+
+void Evaluator::find_steady() {
+  const auto steady = [this](int v) { return v < 0 || steady_[static_cast<size_t>(v)]; };
+  for (const Input& in : e_.inputs) {
+    const View& v = in.view;
+    steady_.push_back(!in.given && !in.indexed && v.begin.empty() && v.gather_axis < 0 && !v.strides.empty() &&
+                      v.strides.back() == 0);
+  }
+  for (const Step& step : e_.steps) {
+    const bool places = step.function == Function::kPlace || is_of_places(step.function);
+    steady_.push_back(!places && steady(step.a) && steady(step.b) && steady(step.c));
+  }
 }
 
 void Evaluator::bind_outputs(Numbers& numbers, uint32_t* next_binding) {
@@ -271,16 +285,22 @@ Value Evaluator::step_value(size_t k, const std::vector<Value>& place, const std
   }
 }
 
-std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vector<Value>& given) {
+std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vector<Value>& given,
+                                 const std::vector<Value>* neighbour) {
   std::vector<Value> values;
   for (size_t i = 0; i < e_.inputs.size(); ++i) {
     if (e_.inputs[i].indexed) {
       values.emplace_back();
+    } else if (neighbour != nullptr && steady_[i]) {
+      values.push_back((*neighbour)[i]);
     } else {
       values.push_back(e_.inputs[i].given ? given[i] : read(i, place, values));
     }
   }
-  for (size_t k = 0; k < e_.steps.size(); ++k) values.push_back(step_value(k, place, values));
+  for (size_t k = 0; k < e_.steps.size(); ++k) {
+    const size_t v = e_.inputs.size() + k;
+    values.push_back(neighbour != nullptr && steady_[v] ? (*neighbour)[v] : step_value(k, place, values));
+  }
   return values;
 }
 

@@ -32,7 +32,9 @@ class Evaluator {
   void bind_outputs(Numbers& numbers, uint32_t* next_binding);
 
   // Values of all inputs and steps at a place, one coordinate an axis of the space. `given`: of the inputs that are.
-  std::vector<Value> at(const std::vector<Value>& place, const std::vector<Value>& given = {});
+  // `neighbour`: what it gave for a place that differs on the last axis alone; what is the same there is taken from it.
+  std::vector<Value> at(const std::vector<Value>& place, const std::vector<Value>& given = {},
+                        const std::vector<Value>* neighbour = nullptr);
   Value output(const std::vector<Value>& values, size_t i) const;
   DType output_type(size_t i) const { return e_.type_of(e_.outputs[i].value); }
 
@@ -58,6 +60,7 @@ class Evaluator {
   Value read(size_t input, std::vector<Value> place, const std::vector<Value>& known);
   void report(Value wrong, RunError what);
   Value held(Value index, Value extent);
+  void find_steady();
   Value step_value(size_t step, const std::vector<Value>& place, const std::vector<Value>& known);
 
   Builder& b_;
@@ -66,6 +69,7 @@ class Evaluator {
   Elements elements_;
   std::vector<Address> inputs_, outputs_;
   std::vector<Value> numbers_;  // one a step that has one
+  std::vector<bool> steady_;    // values that do not change along the last axis
   std::vector<uint32_t> bindings_, output_bindings_;
   uint32_t errors_ = 0;
   Value slot_;

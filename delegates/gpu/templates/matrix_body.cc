@@ -33,28 +33,43 @@ class MatrixBody {
     const bool two = shape_.k > t_.tile_k && 2 * quads * 16 <= target_.shared_bytes;
     array_ = b_.shared(Type::kQuad, std::max((two ? 2 : 1) * quads, scratch_quads()));
     make_matrices();
-    xs.fetch(b_.u32(0), k_, shape_.k);
-    ws.fetch(b_.u32(0), k_, shape_.k);
-    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
-      const Value tile = two ? (k0 / t_.tile_k % 2) * quads : b_.u32(0);
-      xs.keep(array_, tile);
-      ws.keep(array_, tile);
-      b_.barrier();
-      const Value next = k0 + t_.tile_k;
-      b_.when(next < k_, [&] {
-        xs.fetch(next, k_, shape_.k);
-        ws.fetch(next, k_, shape_.k);
-      });
+    const auto multiply_tile = [&](Value tile) {
       for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) multiply(xs, ws, tile, k);
-      if (!two) b_.barrier();
-    });
-    if (two) b_.barrier();
-    for (uint32_t i = 0; i < t_.sub_m / t_.unit.m; ++i) finish(i, epilogue, place);
+    };
+    if (shape_.k <= t_.tile_k) {
+      fetch(xs, ws, b_.u32(0));
+      keep(xs, ws, b_.u32(0));
+      b_.barrier();
+      multiply_tile(b_.u32(0));
+      b_.barrier();
+    } else {
+      // A turn asks for its tile, multiplies the one before it, and keeps its own: one turn more than there are tiles.
+      b_.loop(b_.u32(0), k_ + t_.tile_k, t_.tile_k, [&](Value k0) {
+        const Value more = k0 < k_, odd = k0 / t_.tile_k % 2, none = b_.u32(0);
+        b_.when(more, [&] { fetch(xs, ws, k0); });
+        b_.when(k0 != 0, [&] { multiply_tile(two ? (b_.u32(1) - odd) * quads : none); });
+        if (!two) b_.barrier();
+        b_.when(more, [&] { keep(xs, ws, two ? odd * quads : none); });
+        b_.barrier();
+      });
+    }
+    const uint32_t lines = t_.sub_m / t_.unit.m;
+    if (lines == 1) return finish(b_.u32(0), epilogue, place);
+    b_.loop(b_.u32(0), b_.u32(lines), 1, [&](Value line) { finish(line, epilogue, place); });
   }
 
  private:
   Value below(Value v, Value end, int64_t extent, uint32_t tile) {
     return extent % tile == 0 ? b_.boolean(true) : v < end;
+  }
+
+  void fetch(MatrixStage& xs, MatrixStage& ws, Value k0) {
+    xs.fetch(k0, k_, shape_.k);
+    ws.fetch(k0, k_, shape_.k);
+  }
+  void keep(MatrixStage& xs, MatrixStage& ws, Value tile) {
+    xs.keep(array_, tile);
+    ws.keep(array_, tile);
   }
 
   void make_matrices() {
@@ -85,11 +100,15 @@ class MatrixBody {
   uint32_t scratch_pitch() const { return t_.sub_n / 4 + 1; }
   uint32_t scratch_quads() const { return lanes_ / t_.unit.lanes * t_.unit.m * scratch_pitch(); }
 
-  void finish(uint32_t i, Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
-    if (i != 0) b_.barrier();
+  // The code of the epilogue stands once for all lines of matrices.
+  void finish(Value i, Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
     const Value mine = b_.subgroup() * (t_.unit.m * scratch_pitch());
-    for (uint32_t j = 0; j < rights_.size(); ++j)
-      b_.matrix_store(sums_[i * rights_.size() + j], array_, mine + j * t_.unit.n / 4, scratch_pitch());
+    for (uint32_t line = 0; line < lefts_.size(); ++line) {
+      b_.when(i == line, [&] {
+        for (uint32_t j = 0; j < rights_.size(); ++j)
+          b_.matrix_store(sums_[line * rights_.size() + j], array_, mine + j * t_.unit.n / 4, scratch_pitch());
+      });
+    }
     b_.barrier();
     const uint32_t fours = t_.sub_n / 4, count = lanes_ / t_.unit.lanes * t_.unit.m * fours;
     b_.loop(lane_, b_.u32(count), lanes_, [&](Value at) {
@@ -110,6 +129,7 @@ class MatrixBody {
         }
       });
     });
+    if (lefts_.size() > 1) b_.barrier();
   }
 
   Builder& b_;

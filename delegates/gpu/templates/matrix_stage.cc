@@ -77,8 +77,13 @@ void MatrixStage::fetch(Value k0, Value end, int64_t extent) {
         const Value k = k0 + piece.k;
         const ProductOperand::Element e =
             whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
+        const Value inside = e.inside & below(b_, k, end, extent, depth_);
+        if (operand_.neighbours == 1) {  // many of them: a branch for each takes drivers seconds to compile
+          piece.raw.set(b_.select(inside, raw(b_.select(inside, e.index, zero)), zero));
+          continue;
+        }
         piece.raw.set(nothing);
-        b_.when(e.inside & below(b_, k, end, extent, depth_), [&] { piece.raw.set(raw(e.index)); });
+        b_.when(inside, [&] { piece.raw.set(raw(e.index)); });
       }
     });
   }

@@ -146,8 +146,11 @@ ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target
                    problem.channels * problem.window.taps() / problem.shares, problem.groups * problem.shares,
                    problem.w.output != 1, may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
   limit_depth(problem.x_dtype, problem.w_dtype, &t);
-  // A tile's depth in one tap costs the fewest divisions.
-  if (t.unit.m != 0 && problem.channels % 64 != 0 && problem.channels % 32 == 0) t.tile_k = 32;
+  // A tile's depth in one tap costs the fewest divisions. Elements that are fetched one by one stand in the code one
+  // by one.
+  const bool narrow = problem.x.channel != 1 || problem.channels % 4 != 0;
+  if (t.unit.m != 0 && 32 % t.unit.k == 0 && (narrow || (problem.channels % 64 != 0 && problem.channels % 32 == 0)))
+    t.tile_k = 32;
   return t;
 }
 
@@ -204,7 +207,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
 
   Builder b;
   Numbers numbers(b, target);
-  const WindowReader window(b, numbers, p.window, p.x);
+  const WindowReader window(b, numbers, p.window, p.x, true);
   const bool channels_last = p.w.channel == 1 || p.channels == 1;
   const DepthOrder order = {channels_last, numbers(p.channels), window.taps(), window.kernel_extents()};
   const Value share = b.group(2), group = p.shares > 1 ? b.u32(0) : share;

@@ -28,24 +28,31 @@ class Body {
     for (uint32_t i = 0; i < t_.lane_m * t_.lane_n; ++i) sums.push_back(b_.variable(b_.number(type_, 0)));
     const Value across = b_.u32(t_.tile_n / t_.lane_n);
     const Value first_row = (lane_ / across) * t_.lane_m, first_column = lane_ % across;
-    // The next tiles are on their way while the sums of these are taken.
-    fetch(xs, b_.u32(0));
-    fetch(ws, b_.u32(0));
-    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
-      keep(xs);
-      keep(ws);
-      b_.barrier();
-      const Value next = k0 + t_.tile_k;
-      b_.when(next < k_, [&] {
-        fetch(xs, next);
-        fetch(ws, next);
-      });
+    const auto accumulate_tile = [&] {
       b_.loop(b_.u32(0), b_.u32(t_.tile_k), std::min(kUnrolled, t_.tile_k), [&](Value from) {
         for (uint32_t j = 0; j < std::min(kUnrolled, t_.tile_k); ++j)
           accumulate(xs, ws, from + j, first_row, first_column, sums);
       });
+    };
+    const auto fetch_both = [&](Value k0) { fetch(xs, k0), fetch(ws, k0); };
+    const auto keep_both = [&] { keep(xs), keep(ws); };
+    if (shape_.k <= t_.tile_k) {
+      fetch_both(b_.u32(0));
+      keep_both();
       b_.barrier();
-    });
+      accumulate_tile();
+    } else {
+      // A turn asks for its tiles, takes the sums of those before them meanwhile, and keeps its own: one turn more than
+      // there are tiles.
+      b_.loop(b_.u32(0), k_ + t_.tile_k, t_.tile_k, [&](Value k0) {
+        const Value more = k0 < k_;
+        b_.when(more, [&] { fetch_both(k0); });
+        b_.when(k0 != 0, accumulate_tile);
+        b_.barrier();
+        b_.when(more, keep_both);
+        b_.barrier();
+      });
+    }
     for (uint32_t i = 0; i < t_.lane_m; ++i) {
       for (uint32_t j = 0; j < t_.lane_n; ++j) {
         const Value row = row0_ + first_row + i, column = column0_ + first_column + across * j;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <math.h>
 
+#include "delegates/gpu/spirv/emit.h"
 #include "delegates/gpu/templates/product.h"
 #include "delegates/gpu/templates/testing.h"
 
@@ -292,6 +293,42 @@ TEST(Product, ConvolutionsByMatrixUnits) {
   twice.in = {1, 5, 4};
   twice.out = {1, 9, 7};
   add_convolution(trials, twice, 1, 8, 16, {true, false}, target);
+}
+
+// Drivers take a second or more for a kernel of 16,000 words.
+TEST(Product, KernelsStayShort) {
+  Target target = rich_target();
+  target.units = {{16, 16, 16}};
+  target.half_products = true;
+  target.push_words = 64;
+  ConvolutionProblem stem;  // ResNet50's first
+  stem.channels = 3;
+  stem.outputs = 64;
+  stem.window.in = {1, 224, 224};
+  stem.window.out = {1, 112, 112};
+  stem.window.kernel = {1, 7, 7};
+  stem.window.stride = {1, 2, 2};
+  stem.window.pad = {0, 3, 3};
+  stem.x.image = 3 * 224 * 224;
+  stem.x.channel = 224 * 224;
+  stem.x.spatial = {224 * 224, 224, 1};
+  stem.w.output = 147;
+  stem.w.channel = 49;
+  stem.w.spatial = {49, 7, 1};
+  View y;
+  y.strides = {0, 0, 0, 112 * 64, 64, 1};
+  stem.epilogue = epilogue(DType::kF32, y, true);
+  EXPECT_LT(emit_spirv(make_convolution(stem, choose_convolution(stem, target), target).program, target).size(), 6500u);
+
+  ProductProblem p;  // with an epilogue of 700 words
+  p.m = 1500;
+  p.n = 1536;
+  p.k = 384;
+  p.x.row = p.w.column = 384;
+  p.x.column = p.w.row = 1;
+  p.epilogue = epilogue(DType::kF32, dense({1500, 1536}), true);
+  p.epilogue.steps.back().function = Function::kGeluErf;
+  EXPECT_LT(emit_spirv(make_product(p, choose_product(p, target), target).program, target).size(), 7000u);
 }
 
 TEST(Product, TransposedConvolutions) {

@@ -1,13 +1,18 @@
 #include "delegates/gpu/templates/window_reader.h"
 
 namespace vireo::gpu {
+namespace {
+
+constexpr int64_t kFewTaps = 16;
+
+}  // namespace
 
 bool always_inside(const Window& w, size_t axis) {
   const int64_t last = (w.out[axis] - 1) * w.stride[axis] + (w.kernel[axis] - 1) * w.dilation[axis] - w.pad[axis];
   return !w.transposed && w.pad[axis] == 0 && last < w.in[axis];
 }
 
-WindowReader::WindowReader(Builder& builder, Numbers& numbers, const Window& w, const ImageView& view)
+WindowReader::WindowReader(Builder& builder, Numbers& numbers, const Window& w, const ImageView& view, bool counted)
     : b_(builder),
       offset_(numbers(view.offset)),
       image_(numbers(view.image)),
@@ -17,7 +22,7 @@ WindowReader::WindowReader(Builder& builder, Numbers& numbers, const Window& w, 
     always_inside_[i] = always_inside(w, i);
     in_[i] = numbers(always_inside_[i] ? 0 : w.in[i]);
     out_[i] = numbers(w.out[i]);
-    kernel_[i] = numbers(w.kernel[i]);
+    kernel_[i] = counted && w.kernel[i] <= kFewTaps ? b_.u32(static_cast<uint32_t>(w.kernel[i])) : numbers(w.kernel[i]);
     stride_[i] = numbers(w.out[i] == 1 && !w.transposed ? 1 : w.stride[i]);
     dilation_[i] = numbers(w.kernel[i] == 1 ? 1 : w.dilation[i]);
     pad_[i] = numbers(w.pad[i]);

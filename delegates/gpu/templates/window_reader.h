@@ -17,7 +17,8 @@ class WindowReader {
  public:
   using Place = std::array<Value, 3>;
 
-  WindowReader(Builder& builder, Numbers& numbers, const Window& window, const ImageView& view);
+  // `counted`: the taps are numbers of the code, where they are few, so that dividing by them is a product.
+  WindowReader(Builder& builder, Numbers& numbers, const Window& window, const ImageView& view, bool counted = false);
 
   // The input's coordinates that tap 0 of an output place reads, times the stride where the window is transposed; what
   // lies before 0 is above every extent.
