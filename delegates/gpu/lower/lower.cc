@@ -354,13 +354,20 @@ Refusal lower_network(const Target& target, const Network& network, const vireo_
   return schedule_of(target, network, l, out);
 }
 
-// What other extents may need beyond the bounds: gaps where values are packed otherwise, and sums of products that are
-// split there.
+// What other extents may need beyond the bounds: gaps where values are packed otherwise, and sums of what is split
+// there.
 void add_room(Schedule* s) {
-  const bool splits = std::any_of(s->kernels.begin(), s->kernels.end(), [](const Kernel& k) {
-    return k.name.compare(0, 7, "product") == 0 || k.name.compare(0, 11, "convolution") == 0;
-  });
-  s->inner_bytes = place_up(s->inner_bytes + s->inner_bytes / 8 + (splits ? kMostSplitBytes : 0));
+  const auto has = [s](const std::string& name) {
+    return std::any_of(s->kernels.begin(), s->kernels.end(),
+                       [&](const Kernel& k) { return k.name.compare(0, name.size(), name) == 0; });
+  };
+  uint64_t room = s->inner_bytes / 8;
+  if (has("attention")) {
+    room += kMostShareBytes;
+  } else if (has("product") || has("convolution")) {
+    room += kMostSplitBytes;
+  }
+  s->inner_bytes = place_up(s->inner_bytes + room);
 }
 
 // Launches come with the contents of a run. Sizes are twice those of contents that were assumed.

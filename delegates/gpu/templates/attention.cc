@@ -1,6 +1,7 @@
 // Two passes over the keys: the first finds each query's greatest score and the sum of exponentials, the second makes
 // scores once more, and shares of them, which are multiplied with values. Weighed: one pass whose sums are scaled anew
-// with each step, for which sums had to leave the matrix unit, because nobody says which lane has which row.
+// with each step, for which sums had to leave the matrix unit, because nobody says which lane has which row. Both
+// passes are one loop, because what stands in the code twice is compiled twice.
 #include "delegates/gpu/templates/attention.h"
 
 #include <math.h>
@@ -47,6 +48,7 @@ std::string refuse_tiling(const AttentionProblem& p, const AttentionTiling& t, c
   if (t.unit.m == 0) return "attention in one launch without a matrix unit";
   if (t.unit.m % 8 != 0 || t.unit.n % 8 != 0 || t.unit.k % 8 != 0 || t.down == 0 || t.across == 0 || t.keys == 0)
     return "attention by a matrix unit of odd sizes";
+  if (p.shares > 1 && p.share_keys % t.keys != 0) return "attention in shares that steps do not divide";
   const Sizes s(p, t);
   if (t.keys % t.unit.k != 0 || t.keys / t.unit.n % t.across != 0 || t.keys % t.unit.n != 0 ||
       s.columns / t.unit.n % t.across != 0 || s.lanes % s.rows != 0 || t.keys % (kChunk * (s.lanes / s.rows)) != 0)
@@ -65,7 +67,8 @@ class Attention {
   Dispatch run() {
     Dispatch out;
     const int64_t tiles = (p_.queries + s_.rows - 1) / s_.rows;
-    out.groups = {static_cast<uint32_t>(tiles), 1, static_cast<uint32_t>(count_of(p_.batch))};
+    out.groups = {static_cast<uint32_t>(tiles), static_cast<uint32_t>(p_.shares),
+                  static_cast<uint32_t>(count_of(p_.batch))};
     write();
     out.program = std::move(b_.program());
     out.program.name = "attention" + describe(p_.score);
@@ -99,7 +102,15 @@ class Attention {
     scores_ = s_.stage_k + s_.stage_v;
     shares_ = scores_ + s_.of_scores;
     make_matrices();
-    const bool single = p_.keys <= t_.keys;  // scores of one step stay where they are
+    const int64_t share_keys = p_.shares > 1 ? p_.share_keys : p_.keys;
+    share_ = b_.group(1);
+    first_ = b_.u32(0);
+    end_ = keys_;
+    if (p_.shares > 1) {
+      const Value each = numbers_(share_keys);
+      first_ = share_ * each;
+      end_ = b_.select(first_ + each < keys_, first_ + each, keys_);
+    }
     {
       MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
       qs.take(row0_, queries_, p_.queries);
@@ -114,62 +125,108 @@ class Attention {
     MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
         vs(b_, target_, v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
     vs.take(b_.u32(0), value_head, p_.value_head);
-    const auto fetch_keys = [&](Value from) {
-      ks.take(from, keys_, p_.keys);
-      ks.fetch(b_.u32(0), head, p_.head);
-    };
-    const auto fetch_values = [&](Value from) { vs.fetch(from, keys_, p_.keys); };
-
+    Both both = {ks, vs, score, head};
     find_row();
-    const Variable most = b_.variable(b_.f32(-INFINITY)), sum = b_.variable(b_.f32(0));
-    fetch_keys(b_.u32(0));
-    if (single) fetch_values(b_.u32(0));
-    steps(single, [&](Value from) {
-      ks.keep(array_, b_.u32(0));
-      if (single) vs.keep(array_, b_.u32(0));
-      b_.barrier();
-      if (!single) b_.when(from + t_.keys < keys_, [&] { fetch_keys(from + t_.keys); });
-      multiply_keys(ks);
-      b_.barrier();
-      for_chunks([&](Value chunk) { count(scores_of(score, from, chunk), most, sum); });
-    });
-    const Value greatest = over_row(most.get(), sum);
-    if (!single) {
-      b_.barrier();
-      fetch_keys(b_.u32(0));
-      fetch_values(b_.u32(0));
+    most_ = b_.variable(b_.f32(-INFINITY));
+    sum_ = b_.variable(b_.f32(0));
+    if (share_keys <= t_.keys) {
+      one_step(both);
+    } else {
+      all_steps(both);
     }
-    const Value total = sum.get(), none = b_.f32(0);
-    const Value scale = b_.select(total == none, none, b_.f32(1) / total);
-    steps(single, [&](Value from) {
-      if (!single) {
-        ks.keep(array_, b_.u32(0));
-        vs.keep(array_, b_.u32(0));
-        b_.barrier();
-        b_.when(from + t_.keys < keys_, [&] {
-          fetch_keys(from + t_.keys);
-          fetch_values(from + t_.keys);
-        });
-        multiply_keys(ks);
-        b_.barrier();
-      }
-      for_chunks([&](Value chunk) {
-        std::array<Value, kChunk> e = scores_of(score, from, chunk);
-        for (Value& one : e) one = exp_of(one - greatest) * scale;
-        b_.shared_store(array_, row_ * s_.shares + shares_ + chunk,
-                        b_.join({b_.pack_halves(e[0], e[1]), b_.pack_halves(e[2], e[3]), b_.pack_halves(e[4], e[5]),
-                                 b_.pack_halves(e[6], e[7])}));
-      });
-      b_.barrier();
-      sum_values(vs);
-      b_.barrier();
-    });
+    if (p_.shares > 1) write_statistics(binding);
     finish(epilogue, value_head);
   }
 
-  void steps(bool single, const std::function<void(Value)>& step) {
-    if (single) return step(b_.u32(0));
-    b_.loop(b_.u32(0), keys_, t_.keys, step);
+  // What steps work with.
+  struct Both {
+    MatrixStage &ks, &vs;
+    Evaluator& score;
+    Value head;
+  };
+  void fetch_keys(const Both& both, Value from) {
+    both.ks.take(from, keys_, p_.keys);
+    both.ks.fetch(b_.u32(0), both.head, p_.head);
+  }
+  void fetch_values(const Both& both, Value from) { both.vs.fetch(from, keys_, p_.keys); }
+
+  // All keys are one step: their scores stay where they are.
+  void one_step(const Both& both) {
+    fetch_keys(both, first_);
+    fetch_values(both, first_);
+    both.ks.keep(array_, b_.u32(0));
+    both.vs.keep(array_, b_.u32(0));
+    b_.barrier();
+    multiply_keys(both.ks);
+    b_.barrier();
+    const bool one_chunk = t_.keys / kChunk == s_.lanes / s_.rows;  // a lane; its scores stay in registers
+    std::array<Value, kChunk> kept;
+    for_chunks([&](Value chunk) {
+      kept = scores_of(both.score, first_, chunk);
+      count(kept, most_, sum_);
+    });
+    const Scaling scaling = over_row();
+    for_chunks(
+        [&](Value chunk) { keep_shares(chunk, one_chunk ? kept : scores_of(both.score, first_, chunk), scaling); });
+    b_.barrier();
+    sum_values(both.vs);
+    b_.barrier();
+  }
+
+  // A turn asks for the keys of its step, works on those of the step before it, and keeps its own. The second half of
+  // the turns is the second pass.
+  void all_steps(const Both& both) {
+    const Value count_of_steps = (end_ - first_ + (t_.keys - 1)) / t_.keys;
+    const Variable greatest = b_.variable(b_.f32(0)), scale = b_.variable(b_.f32(0));
+    const auto step_of = [&](Value turn, Value second) {
+      return first_ + b_.select(second, turn - count_of_steps, turn) * t_.keys;
+    };
+    b_.loop(b_.u32(0), count_of_steps * 2 + 1, 1, [&](Value turn) {
+      const Value more = turn < count_of_steps * 2, second = turn >= count_of_steps;
+      b_.when(more, [&] {
+        const Value from = step_of(turn, second);
+        fetch_keys(both, from);
+        b_.when(second, [&] { fetch_values(both, from); });
+      });
+      b_.when(turn != 0, [&] {
+        const Value done = turn - 1, shares = done >= count_of_steps, from = step_of(done, shares);
+        multiply_keys(both.ks);
+        b_.barrier();
+        b_.when(done == count_of_steps, [&] {
+          const Scaling scaling = over_row();
+          greatest.set(scaling.against);
+          scale.set(scaling.scale);
+        });
+        const Scaling scaling = {greatest.get(), scale.get()};
+        for_chunks([&](Value chunk) {
+          const std::array<Value, kChunk> scores = scores_of(both.score, from, chunk);
+          b_.when(
+              shares, [&] { keep_shares(chunk, scores, scaling); }, [&] { count(scores, most_, sum_); });
+        });
+        b_.when(shares, [&] {
+          b_.barrier();
+          sum_values(both.vs);
+        });
+        b_.barrier();
+      });
+      b_.when(more, [&] {
+        both.ks.keep(array_, b_.u32(0));
+        b_.when(second, [&] { both.vs.keep(array_, b_.u32(0)); });
+      });
+      b_.barrier();
+    });
+  }
+
+  // What a row's scores become: exp(score - against) * scale.
+  struct Scaling {
+    Value against, scale;
+  };
+  void keep_shares(Value chunk, const std::array<Value, kChunk>& scores, const Scaling& scaling) {
+    std::array<Value, kChunk> e;
+    for (size_t i = 0; i < kChunk; ++i) e[i] = exp_of(scores[i] - scaling.against) * scaling.scale;
+    b_.shared_store(array_, row_ * s_.shares + shares_ + chunk,
+                    b_.join({b_.pack_halves(e[0], e[1]), b_.pack_halves(e[2], e[3]), b_.pack_halves(e[4], e[5]),
+                             b_.pack_halves(e[6], e[7])}));
   }
 
   void make_matrices() {
@@ -177,7 +234,7 @@ class Attention {
     sub_row_ = subgroup / t_.across * t_.unit.m;
     column_ = subgroup % t_.across;
     for (uint32_t i = 0; i < s_.depth / t_.unit.k; ++i) lefts_.push_back(b_.matrix(Builder::Role::kLeft));
-    share_ = b_.matrix(Builder::Role::kLeft);
+    left_ = b_.matrix(Builder::Role::kLeft);
     right_ = b_.matrix(Builder::Role::kRight);
     for (uint32_t j = 0; j < t_.keys / t_.unit.n / t_.across; ++j)
       products_.push_back(b_.matrix(Builder::Role::kTotal));
@@ -208,11 +265,11 @@ class Attention {
 
   void sum_values(const MatrixStage& vs) {
     for (uint32_t k = 0; k < t_.keys; k += t_.unit.k) {
-      b_.matrix_load(share_, array_, sub_row_ * s_.shares + shares_ + k / kChunk, s_.shares, false);
+      b_.matrix_load(left_, array_, sub_row_ * s_.shares + shares_ + k / kChunk, s_.shares, false);
       for (size_t j = 0; j < sums_.size(); ++j) {
         b_.matrix_load(right_, array_, vs.first_quad(b_.u32(0), line_of(j, sums_.size()), k), vs.layout().pitch,
                        vs.layout().along_k);
-        b_.matrix_multiply(share_, right_, sums_[j]);
+        b_.matrix_multiply(left_, right_, sums_[j]);
       }
     }
   }
@@ -239,7 +296,7 @@ class Attention {
       const Value quad = b_.shared_load(array_, row_ * s_.scores + scores_ + chunk * 2 + half);
       for (uint32_t e = 0; e < 4; ++e) {
         const Value key = from + chunk * kChunk + (4 * half + e), inside = key < keys_;
-        const bool whole = p_.keys % t_.keys == 0;
+        const bool whole = p_.keys % t_.keys == 0;  // share_keys is a multiple of a step's
         std::vector<Value> place = place_;
         place.push_back(whole ? key : b_.select(inside, key, keys_ - 1));
         const Value v = score.output(score.at(place, {b_.bitcast(b_.part(quad, e), Type::kF32)}), 0);
@@ -263,12 +320,13 @@ class Attention {
     sum.set(added);
   }
 
-  // What the lanes of a row have found together: *sum, and the number that exponentials are taken against.
-  Value over_row(Value most, const Variable& sum) {
+  // What the lanes of a row have found together, in *most_ and *sum_ of each.
+  Scaling over_row() {
     const uint32_t each = s_.lanes / s_.rows, greatest = b_.shared(Type::kF32, s_.lanes),
                    sums = b_.shared(Type::kF32, s_.lanes);
+    const Value most = most_.get();
     b_.shared_store(greatest, lane_, most);
-    b_.shared_store(sums, lane_, sum.get());
+    b_.shared_store(sums, lane_, sum_.get());
     b_.barrier();
     Value all = most;
     for (uint32_t i = 0; i < each; ++i) {
@@ -281,8 +339,22 @@ class Attention {
       const Value other = b_.shared_load(greatest, row_ * each + i);
       total = total + b_.shared_load(sums, row_ * each + i) * exp_of(other - against);
     }
-    sum.set(total);
-    return against;
+    most_.set(all);
+    sum_.set(total);
+    const Value none = b_.f32(0);
+    return {against, b_.select(total == none, none, b_.f32(1) / total)};
+  }
+
+  // For who adds up the shares.
+  void write_statistics(uint32_t binding) {
+    const uint32_t words = b_.buffer(binding, Element::kWord, true);
+    const Value row = row0_ + row_;
+    b_.when((part_ == 0) & (row < queries_), [&] {
+      const Value batch = share_ * numbers_(count_of(p_.batch)) + b_.group(2);
+      const Value at = (batch * queries_ + row) * 2;
+      b_.store(words, at, most_.get());
+      b_.store(words, at + 1, sum_.get());
+    });
   }
 
   void finish(Evaluator& epilogue, Value value_head) {
@@ -298,6 +370,7 @@ class Attention {
         for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), Type::kF32);
         const auto place = [&](Value c) {
           std::vector<Value> there = batch_;
+          if (p_.shares > 1) there.insert(there.begin(), share_);
           there.push_back(row);
           there.push_back(c);
           return there;
@@ -319,7 +392,9 @@ class Attention {
   Numbers numbers_;
   std::vector<Value> extents_, batch_, place_;
   Value queries_, keys_, row0_, lane_, sub_row_, column_, row_, part_;
-  uint32_t array_ = 0, scores_ = 0, shares_ = 0, share_ = 0, right_ = 0;
+  Value share_, first_, end_;  // of the keys
+  Variable most_, sum_;        // of a lane's scores, then of a row's
+  uint32_t array_ = 0, scores_ = 0, shares_ = 0, left_ = 0, right_ = 0;
   std::vector<uint32_t> lefts_, products_, sums_;
 };
 
@@ -333,7 +408,9 @@ std::string refuse_problem(const AttentionProblem& p, const Target& target) {
       return "attention of " + std::string(dtype_name(view->dtype)) + " by a matrix unit";
   }
   std::string why = refuse(p.score, axes, target);
-  if (why.empty()) why = refuse(p.epilogue, axes, target);
+  if (why.empty()) why = refuse(p.epilogue, p.shares > 1 ? axes + 1 : axes, target);
+  if (why.empty() && p.shares > 1 && p.shares != (p.keys + p.share_keys - 1) / p.share_keys)
+    why = "attention whose shares do not cover its keys";
   if (why.empty() && p.score.outputs.size() != 1) why = "scores without one output";
   for (const Output& o : p.epilogue.outputs) {
     const DType type = p.epilogue.type_of(o.value);
@@ -368,7 +445,7 @@ Dispatch make_attention(const AttentionProblem& p, const AttentionTiling& t, con
   Dispatch out;
   out.refusal = refuse_problem(p, target);
   if (out.refusal.empty()) out.refusal = refuse_tiling(p, t, target);
-  if (out.refusal.empty() && count_of(p.batch) > target.groups_z)
+  if (out.refusal.empty() && (count_of(p.batch) > target.groups_z || p.shares > target.groups_y))
     out.refusal = "attention of more heads than this GPU takes in a launch";
   if (!out.refusal.empty()) return out;
   return Attention(p, t, target).run();

@@ -18,6 +18,10 @@ struct AttentionProblem {
   // infinity has no share; a query that has only such keys gets 0.
   Expression score;
   Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., queries, value_head]
+  // How many workgroups share the keys of a query, share_keys each, the last one the rest. Each makes sums over its own
+  // keys. Where there are several, the epilogue's space begins with an axis of shares, and a binding behind the outputs
+  // gets [shares, batch..., queries, 2] float32: the greatest score of a share, and its sum of exponentials.
+  int64_t shares = 1, share_keys = 0;
 };
 
 struct AttentionTiling {

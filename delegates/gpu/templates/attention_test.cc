@@ -89,7 +89,36 @@ AttentionProblem problem_of(const Case& c) {
   return p;
 }
 
-void add(Trials& trials, const Case& c, const AttentionTiling& tiling, const Target& target) {
+// What shares of the keys make together, as float64: the mean of their sums, weighed by their exponentials.
+std::vector<float> combined(const AttentionProblem& p, size_t rows, const std::vector<float>& sums,
+                            const std::vector<float>& statistics) {
+  const auto shares = static_cast<size_t>(p.shares), size = static_cast<size_t>(p.value_head);
+  std::vector<float> out;
+  for (size_t row = 0; row < rows; ++row) {
+    // Statistics are in the order of [batch..., query], sums in that of the epilogue's view.
+    const auto queries = static_cast<size_t>(p.queries), heads = rows / queries / static_cast<size_t>(p.batch[0]);
+    const size_t head = row % heads, query = row / heads % queries, b = row / heads / queries;
+    const size_t at = (b * heads + head) * queries + query;
+    double most = -INFINITY, total = 0;
+    for (size_t s = 0; s < shares; ++s) most = fmax(most, static_cast<double>(statistics[(s * rows + at) * 2]));
+    std::vector<double> weight(shares);
+    for (size_t s = 0; s < shares; ++s) {
+      const size_t i = (s * rows + at) * 2;
+      weight[s] =
+          isinf(most) ? 0 : static_cast<double>(statistics[i + 1]) * exp(static_cast<double>(statistics[i]) - most);
+      total += weight[s];
+    }
+    for (size_t e = 0; e < size; ++e) {
+      double sum = 0;
+      for (size_t s = 0; s < shares; ++s) sum += weight[s] * static_cast<double>(sums[(s * rows + row) * size + e]);
+      out.push_back(static_cast<float>(total == 0 ? 0 : sum / total));
+    }
+  }
+  return out;
+}
+
+// share_keys: of a workgroup; 0: all.
+void add(Trials& trials, const Case& c, const AttentionTiling& tiling, const Target& target, int64_t share_keys = 0) {
   const int64_t all = c.heads * c.repeats;
   const std::vector<float> q = halves(c.batch * c.queries * all * c.head, 1),
                            k = halves(c.batch * c.heads * c.keys * c.head, 2),
@@ -99,11 +128,23 @@ void add(Trials& trials, const Case& c, const AttentionTiling& tiling, const Tar
   const auto count = static_cast<size_t>(c.batch * c.queries * all * c.value_head);
   std::vector<Bytes> bindings = {stored_as(c.stored, q), stored_as(c.stored, k), stored_as(c.stored, v)};
   if (c.masked) bindings.push_back(bytes_of(bias));
-  bindings.emplace_back(count * 4, uint8_t{1});
-  const AttentionProblem p = problem_of(c);
+  AttentionProblem p = problem_of(c);
+  const auto rows = static_cast<size_t>(c.batch * c.queries * all);
+  if (share_keys != 0) {
+    p.shares = (c.keys + share_keys - 1) / share_keys;
+    p.share_keys = share_keys;
+    Extents& strides = p.epilogue.outputs[0].view.strides;
+    strides.insert(strides.begin(), static_cast<int64_t>(count));
+    bindings.emplace_back(static_cast<size_t>(p.shares) * count * 4, uint8_t{1});
+    bindings.emplace_back(static_cast<size_t>(p.shares) * rows * 8, uint8_t{1});
+  } else {
+    bindings.emplace_back(count * 4, uint8_t{1});
+  }
   trials.add("attention " + std::to_string(c.queries) + " " + std::to_string(c.keys) + " " + std::to_string(c.head),
              make_attention(p, tiling, target), target, bindings, [=](const std::vector<Bytes>& out) {
-               const std::vector<float> y = as<float>(out.back());
+               const std::vector<float> y =
+                   share_keys == 0 ? as<float>(out.back())
+                                   : combined(p, rows, as<float>(out[out.size() - 2]), as<float>(out.back()));
                const auto at = [](const std::vector<float>& from, int64_t i) {
                  return static_cast<double>(from[static_cast<size_t>(i)]);
                };
@@ -161,6 +202,23 @@ TEST(Attention, ByMatrixUnits) {
   add(trials, cases[3], several, target);
 }
 
+TEST(Attention, SharesOfTheKeys) {
+  Trials trials;
+  const Target target = unit_target();
+  const Case cases[] = {
+      {2, 2, 1, 20, 100, 16, 32, false, false, DType::kF32},  // one step a share, the last one shorter
+      {1, 2, 3, 9, 150, 24, 16, false, true, DType::kF32},    // shared heads; a query without any key
+      {1, 2, 1, 70, 160, 32, 32, true, false, DType::kF16},   // shares in which some queries see no key
+      {1, 1, 2, 33, 128, 16, 16, true, true, DType::kF16},
+  };
+  for (const Case& c : cases) {
+    AttentionTiling t = choose_attention(problem_of(c), target);
+    t.keys = 32;
+    ASSERT_EQ(make_attention(problem_of(c), t, target).refusal, "");
+    for (const int64_t keys : {32, 64}) add(trials, c, t, target, keys);
+  }
+}
+
 TEST(Attention, WhatDoesNotFitIsRefused) {
   const Case c = {1, 1, 1, 16, 32, 16, 16, false, false, DType::kF16};
   AttentionProblem p = problem_of(c);
@@ -170,6 +228,13 @@ TEST(Attention, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(make_attention(p, t, target).refusal, "");
   t.across = 64;
   EXPECT_NE(make_attention(p, t, target).refusal, "");
+  t = choose_attention(p, target);
+  p.shares = 2;
+  p.share_keys = t.keys;
+  EXPECT_NE(make_attention(p, t, target).refusal, "");  // there is no second share
+  p.share_keys = t.keys / 2;
+  EXPECT_NE(make_attention(p, t, target).refusal, "");  // half a step
+  p.shares = 1;
   p.k.dtype = DType::kBF16;
   EXPECT_NE(make_attention(p, choose_attention(p, target), target).refusal, "");
   p.head = p.value_head = 1024;  // shared memory
