@@ -37,44 +37,87 @@ struct Segment {
   int64_t z, y, x;  // input position of the first column's tap (0, 0, 0)
 };
 
-// `count` floats from `from`, `step` apart. Whole vectors are written as long as they end before `to_end`; what they
-// write beyond `count` is overwritten by the segments that follow.
-HWY_INLINE void copy_run(const float* from, const float* from_end, int64_t step, int64_t count, float* to,
-                         float* to_end) {
+// Neighbouring columns of a panel's row: floats that lie `step` apart from `from` on in each plane, or zeros.
+struct Run {
+  int64_t column, count;
+  int64_t from;  // in a plane; kZeros
+};
+constexpr int64_t kZeros = -1;
+
+// Writes a run to `rows` rows of panels, `to_step` apart. Their planes begin at `from`, `from_step` apart; nothing is
+// read from `from_end` on. Vectors end where a row does, `room` columns from the run's first on. What they write beyond
+// `count` is overwritten by the runs that follow. `ahead` floats behind is what the next panel reads.
+void copy_run(const float* from, int64_t from_step, const float* from_end, int64_t ahead, int64_t step, int64_t count,
+              int64_t room, int64_t rows, float* to, int64_t to_step) {
   const DF d;
-  int64_t i = 0;
-  if (step == 1) {
-    for (; i < count; i += kLanes) {
-      if (to + i + kLanes <= to_end && from + i + kLanes <= from_end) {
-        hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-      } else {
-        const size_t rest = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
-        hn::StoreN(hn::LoadN(d, from + i, rest), d, to + i, rest);
-      }
+  if (step > 2) {
+    for (int64_t r = 0; r < rows; ++r, from += from_step, to += to_step) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
     }
     return;
   }
-  if (step == 2) {
-    for (; i < count && to + i + kLanes <= to_end && from + 2 * (i + kLanes) <= from_end; i += kLanes) {
-      hn::Vec<DF> even, odd;
-      hn::LoadInterleaved2(d, from + 2 * i, even, odd);
-      hn::StoreU(even, d, to + i);
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const auto rest = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+    const bool whole = i + kLanes <= room;
+    const float* x = from + i * step;
+    float* y = to + i;
+    int64_t r = 0;
+    for (; r < rows && x + kLanes * step <= from_end; ++r, x += from_step, y += to_step) {
+      __builtin_prefetch(x + ahead);
+      __builtin_prefetch(x + ahead);
+      hn::Vec<DF> v, odd;
+      if (step == 1) {
+        v = hn::LoadU(d, x);
+      } else {
+        hn::LoadInterleaved2(d, x, v, odd);
+      }
+      whole ? hn::StoreU(v, d, y) : hn::StoreN(v, d, y, rest);
+    }
+    for (; r < rows; ++r, x += from_step, y += to_step) {
+      for (size_t j = 0; j < rest; ++j) y[j] = x[static_cast<int64_t>(j) * step];
     }
   }
-  for (; i < count; ++i) to[i] = from[i * step];
+}
+void zero_run(int64_t count, int64_t room, int64_t rows, float* to, int64_t to_step) {
+  const DF d;
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const auto rest = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+    const bool whole = i + kLanes <= room;
+    float* y = to + i;
+    for (int64_t r = 0; r < rows; ++r, y += to_step)
+      whole ? hn::StoreU(hn::Zero(d), d, y) : hn::StoreN(hn::Zero(d), d, y, rest);
+  }
 }
 
+// The runs of one tap in a panel's row of `width` columns, as few as they come to: lines that go on in memory are one.
+struct Runs {
+  Run runs[3 * 32 + 1];
+  int count = 0;
+
+  void add(int64_t column, int64_t columns, int64_t from, int64_t step) {
+    if (columns <= 0) return;
+    Run& last = runs[count > 0 ? count - 1 : 0];
+    if (count > 0 &&
+        (from == kZeros ? last.from == kZeros : last.from != kZeros && last.from + last.count * step == from)) {
+      last.count += columns;
+      return;
+    }
+    runs[count++] = {column, columns, from};
+  }
+};
+
 // B[k, n] = x[i, z + kz, y + ky, x + kx] for k = (i, kz, ky, kx) and n = (oz, oy, ox): the patch matrix, a panel at a
-// time.
+// time. Where a tap's runs lie is found once for several channels; more of them would leave the first-level cache
+// before the next tap reads the same lines.
 void pack_patches(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  constexpr int64_t kChannels = 32;
   const Patches& p = *static_cast<const Patches*>(context);
   const ConvF32& s = *p.shape;
-  const int64_t depth = s.in[0], height = s.in[1], in_width = s.in[2];
+  const int64_t depth = s.in[0], height = s.in[1], in_width = s.in[2], in_area = depth * height * in_width;
   const int64_t taps_h = s.kernel[1], taps_w = s.kernel[2], taps = s.kernel[0] * taps_h * taps_w;
-  const int64_t step = s.stride[2];
-  float* const end = panels + (nc + width - 1) / width * width * kc;
+  const int64_t step = s.stride[2], k1 = k0 + kc;
   Segment segments[32];
-  for (int64_t j = 0; j < nc; j += width) {
+  for (int64_t j = 0; j < nc; j += width, panels += kc * width) {
     const int64_t columns = nc - j < width ? nc - j : width;
     int count = 0;
     for (int64_t c = 0; c < columns;) {
@@ -87,42 +130,52 @@ void pack_patches(const void* context, int64_t k0, int64_t kc, int64_t n0, int64
       segment.x = ox * step - s.pad[2];
       c += segment.count;
     }
-    int64_t channel = k0 / taps, tap = k0 % taps;
-    int64_t kx = tap % taps_w, ky = tap / taps_w % taps_h, kz = tap / (taps_w * taps_h);
-    for (int64_t k = 0; k < kc; ++k, panels += width) {
-      const float* const plane = p.x + channel * depth * height * in_width;
-      const int64_t dz = kz * s.dilation[0], dy = ky * s.dilation[1], dx = kx * s.dilation[2];
-      for (int i = 0; i < count; ++i) {
-        const Segment& segment = segments[i];
-        float* const to = panels + segment.column;
-        const int64_t z = segment.z + dz, y = segment.y + dy, x = segment.x + dx;
-        if (static_cast<uint64_t>(z) >= static_cast<uint64_t>(depth) ||
-            static_cast<uint64_t>(y) >= static_cast<uint64_t>(height)) {
-          for (int64_t c = 0; c < segment.count; ++c) to[c] = 0;
-          continue;
+    for (int64_t c0 = k0 / taps; c0 * taps < k1; c0 += kChannels) {
+      int64_t kz = 0, ky = 0, kx = -1;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        if (++kx == taps_w) {
+          kx = 0;
+          if (++ky == taps_h) {
+            ky = 0;
+            ++kz;
+          }
         }
-        const float* const row = plane + (z * height + y) * in_width;
-        int64_t skip = 0, stop = segment.count;
-        if (x < 0) {
-          skip = (-x + step - 1) / step;
-          if (skip > stop) skip = stop;
-          for (int64_t c = 0; c < skip; ++c) to[c] = 0;
+        int64_t channel = c0, end = c0 + kChannels;
+        if (channel * taps + tap < k0) ++channel;
+        if ((end - 1) * taps + tap >= k1) end = k1 > tap ? (k1 - tap + taps - 1) / taps : 0;
+        if (channel >= end) continue;
+        const int64_t dz = kz * s.dilation[0], dy = ky * s.dilation[1], dx = kx * s.dilation[2];
+        Runs runs;
+        for (int i = 0; i < count; ++i) {
+          const Segment& segment = segments[i];
+          const int64_t z = segment.z + dz, y = segment.y + dy, x = segment.x + dx;
+          int64_t skip = 0, stop = segment.count;
+          if (static_cast<uint64_t>(z) >= static_cast<uint64_t>(depth) ||
+              static_cast<uint64_t>(y) >= static_cast<uint64_t>(height)) {
+            skip = stop;
+          } else {
+            if (x < 0) {
+              skip = (-x + step - 1) / step;
+              if (skip > stop) skip = stop;
+            }
+            if (x + (stop - 1) * step >= in_width) {
+              stop = in_width > x ? (in_width - x + step - 1) / step : 0;
+              if (stop < skip) stop = skip;
+            }
+          }
+          runs.add(segment.column, skip, kZeros, 0);
+          runs.add(segment.column + skip, stop - skip, (z * height + y) * in_width + x + skip * step, step);
+          runs.add(segment.column + stop, segment.count - stop, kZeros, 0);
         }
-        if (x + (stop - 1) * step >= in_width) {
-          stop = in_width > x ? (in_width - x + step - 1) / step : 0;
-          if (stop < skip) stop = skip;
-        }
-        if (stop > skip) copy_run(row + x + skip * step, p.x_end, step, stop - skip, to + skip, end);
-        for (int64_t c = stop; c < segment.count; ++c) to[c] = 0;
-      }
-      for (int64_t c = columns; c < width; ++c) panels[c] = 0;
-      if (++kx == taps_w) {
-        kx = 0;
-        if (++ky == taps_h) {
-          ky = 0;
-          if (++kz == s.kernel[0]) {
-            kz = 0;
-            ++channel;
+        runs.add(columns, width - columns, kZeros, 0);
+        float* const to = panels + (channel * taps + tap - k0) * width;
+        for (int i = 0; i < runs.count; ++i) {
+          const Run& run = runs.runs[i];
+          if (run.from == kZeros) {
+            zero_run(run.count, width - run.column, end - channel, to + run.column, taps * width);
+          } else {
+            copy_run(p.x + channel * in_area + run.from, in_area, p.x_end, width * step, step, run.count,
+                     width - run.column, end - channel, to + run.column, taps * width);
           }
         }
       }

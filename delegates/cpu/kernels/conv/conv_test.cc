@@ -257,6 +257,48 @@ TEST(Conv, FewFiltersLongLines) {
   });
 }
 
+// Planes with a depth: what lies in front of the first plane and behind the last one, tiles at lines' ends.
+TEST(Conv, FewFiltersDepth) {
+  for_each_level([](const char*) {
+    for (const int32_t slots : testing::thread_counts()) {
+      for (const Case& z : {Case{1, 5, 5, 1, {9, 12, 40}, {3, 3, 3}, {1, 1, 1}, {2, 2, 2}, {2, 2, 2}, {2, 2, 2}},
+                            Case{2, 4, 6, 2, {7, 9, 23}, {2, 3, 5}, {2, 1, 2}, {1, 2, 1}, {3, 0, 4}, {0, 1, 2}},
+                            Case{1, 3, 9, 1, {6, 5, 66}, {4, 1, 3}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0}, {2, 0, 0}},
+                            Case{1, 2, 3, 1, {3, 20, 33}, {3, 3, 3}, {3, 2, 3}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}}}) {
+        ASSERT_TRUE(conv_direct_f32_serves(shape_of(z, false))) << z.c << " of " << z.in[2];
+        for (int residual : {0, 1}) check(z, false, slots, {Activation::kRelu}, residual);
+      }
+    }
+  });
+}
+
+// Patches of every kind of run: zeros at either end, lines that go on in memory, columns apart, channels that a block
+// of k cuts.
+TEST(Conv, ManyFiltersAnyWindow) {
+  for_each_level([](const char*) {
+    std::mt19937 rng(11);
+    const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+    for (int i = 0, served = 0; served < 60; ++i) {
+      ASSERT_LT(i, 2000);
+      Case z{up_to(2),
+             up_to(i % 5 == 0 ? 90 : 9),
+             64 + up_to(9),
+             1,
+             {i % 3 == 0 ? up_to(3) : 1, up_to(9), up_to(20)},
+             {i % 3 == 0 ? up_to(2) : 1, up_to(7), up_to(4)},
+             {1, up_to(3), up_to(3)},
+             {1, up_to(2), up_to(3)},
+             {0, up_to(4) - 1, up_to(4) - 1},
+             {0, up_to(4) - 1, up_to(4) - 1}};
+      const ConvF32 s = shape_of(z, false);
+      if (s.out[0] < 1 || s.out[1] < 1 || s.out[2] < 1 || area(s.kernel) < 2) continue;
+      ++served;
+      check(z, false, i % 2 == 0 ? 1 : 3, {}, i % 4, i % 3 == 0);
+    }
+    check(flat(1, 256, 68, 1, 16, 18, 13, 1, 1, 1, 0), false, 1, {Activation::kRelu});
+  });
+}
+
 // Lines of one element.
 TEST(Conv, Columns) {
   for_each_level([](const char*) {

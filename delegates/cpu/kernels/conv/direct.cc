@@ -1,7 +1,5 @@
 #include "delegates/cpu/kernels/conv/direct.h"
 
-#include <string.h>
-
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/conv/direct.cc"
@@ -17,13 +15,14 @@ namespace vireo::cpu {
 // and some columns of them. Its input lines are copied for all channels with their border, columns sorted by their
 // remainder modulo the stride: then neighbouring outputs read neighbouring floats, as in Band (window.h). Where lines
 // are short, they are sorted by their remainder as well, so that the end of a line's outputs and the begin of the
-// next one's are neighbours, too, but for the few between them that are nobody's: one long line, computed filter by
-// filter into a room behind the copy, from where the true ones go to y.
+// next one's are neighbours, too, but for the few between them that are nobody's: one long line. Where there are any
+// such, tiles go through a room behind the copy, from where the true outputs go to y. A depth axis
+// multiplies channels: the planes that an output sees of one lie one after the other, as their weights do.
 struct DirectPieces {
-  static constexpr int64_t kFloats = 64 * 1024;  // 256 KiB: a core's own cache
+  static constexpr int64_t kFloats = 80 * 1024;  // 320 KiB: a core's own cache
   static constexpr int64_t kColumns = 512;
-  static constexpr int64_t kSlack = 64;       // the last tile reads beyond its line
-  static constexpr int64_t kMostFilters = 8;  // in a tile
+  static constexpr int64_t kSlack = 64;      // the last tile reads beyond its line
+  static constexpr int64_t kRoom = 24 * 16;  // a tile's sums
 
   int64_t columns, lines;  // outputs of a piece
   bool joined;             // lines are one
@@ -35,17 +34,17 @@ struct DirectPieces {
   explicit DirectPieces(const ConvF32& s) {
     const int64_t pieces = (s.out[2] + kColumns - 1) / kColumns;
     columns = pieces > 1 ? ((s.out[2] + pieces - 1) / pieces + 15) / 16 * 16 : s.out[2];
-    const int64_t channels = s.in_channels / s.groups, reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
+    const int64_t channels = channels_of(s), reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
     const int64_t beyond = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
     joined = s.out[1] > 1 && pieces == 1 && beyond < kSlack / 2 && columns + beyond < (columns + 15) / 16 * 16;
     if (joined) {
       pitch = columns + beyond;
       const int64_t line = channels * s.stride[1] * s.stride[2] * pitch, more = (reach - 1) / s.stride[1];
-      lines = within(line > 0 ? (kFloats - more * line) / (line + kMostFilters * pitch) : s.out[1], s.out[1]);
+      lines = within(line > 0 ? (kFloats - kRoom) / line - more : s.out[1], s.out[1]);
       phase = (lines + more) * pitch;
       turn = phase * s.stride[2];
       plane = turn * s.stride[1];
-      floats = channels * plane + kSlack + kMostFilters * lines * pitch;
+      floats = channels * plane + kSlack + kRoom;
       return;
     }
     phase = (columns + beyond + 1 + 15) / 16 * 16;
@@ -56,6 +55,8 @@ struct DirectPieces {
     plane = ((lines - 1) * s.stride[1] + reach) * pitch;
     floats = channels * plane + kSlack;
   }
+
+  static int64_t channels_of(const ConvF32& s) { return s.in_channels / s.groups * s.kernel[0]; }
 
   // Vectors of 16 that a filter's outputs take, of which some are nobody's.
   int64_t vectors() const { return joined ? (lines * pitch + 15) / 16 : lines * ((columns + 15) / 16); }
@@ -80,7 +81,10 @@ constexpr int kMostVectors[] = {0, 8, 8, 6, 6, 4, 4, 3, 3};  // by filters: sums
 constexpr int kFilters = 4;
 constexpr int kMostVectors[] = {0, 8, 4, 3, 3};  // in 16
 #endif
-static_assert(kFilters <= DirectPieces::kMostFilters, "a tile's outputs fit their room");
+constexpr bool fits_room(int filters) {
+  return filters == 0 || (filters * kMostVectors[filters] * kLanes <= DirectPieces::kRoom && fits_room(filters - 1));
+}
+static_assert(fits_room(kFilters), "a tile's sums fit their room");
 
 // Outputs of one line, for some filters.
 struct DirectTile {
@@ -193,8 +197,19 @@ DirectKernel direct_kernel(int64_t filters, int64_t vectors) {
 HWY_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 HWY_INLINE int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// Lines are short: a call of memset or memcpy takes longer than their vectors.
 HWY_INLINE void zero_floats(float* to, int64_t count) {
-  if (count > 0) memset(to, 0, static_cast<size_t>(count) * sizeof(float));
+  const DF d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Zero(d), d, to + i);
+  if (i < count) hn::StoreN(hn::Zero(d), d, to + i, static_cast<size_t>(count - i));
+}
+HWY_INLINE void copy_floats(const float* from, int64_t count, float* to) {
+  const DF d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  const auto rest = static_cast<size_t>(count - i);
+  if (i < count) hn::StoreN(hn::LoadN(d, from + i, rest), d, to + i, rest);
 }
 
 // to[p * phase + j] = from[p + (j - begin) * step] for as many j of [begin, end) as fill vectors, whose end it returns.
@@ -225,7 +240,7 @@ void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int
   if (step == 1) {
     const int64_t begin = left < 0 ? lesser(-left, count) : 0, end = greater(lesser(width - left, count), begin);
     zero_floats(to, begin);
-    if (end > begin) memcpy(to + begin, line + left + begin, static_cast<size_t>(end - begin) * sizeof(float));
+    copy_floats(line + left + begin, end - begin, to + begin);
     zero_floats(to + end, count - end);
     return;
   }
@@ -247,11 +262,11 @@ void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int
   one_by_one(j, count);
 }
 
-// Where taps lie in the copy, and the copy of what `lines` lines of outputs see, of all channels: input lines from
-// `top`, columns from `left` on.
-void copy_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, int64_t lines, int64_t top, int64_t left,
-                int64_t* taps, float* to) {
-  const int64_t count = s.kernel[1] * s.kernel[2], channels = s.in_channels / s.groups, in_area = s.in[1] * s.in[2];
+// Where taps lie in the copy, and the copy of what `lines` lines of outputs see, of all channels: planes from `front`,
+// input lines from `top`, columns from `left` on.
+void copy_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, int64_t lines, int64_t front, int64_t top,
+                int64_t left, int64_t* taps, float* to) {
+  const int64_t count = s.kernel[1] * s.kernel[2], channels = pieces.channels_of(s), in_area = s.in[1] * s.in[2];
   const bool joined = pieces.joined;
   const int64_t turns = joined ? s.stride[1] : 1, columns = joined ? pieces.pitch : pieces.phase;
   for (int64_t i = 0; i < count; ++i) {
@@ -263,11 +278,14 @@ void copy_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, in
   const int64_t in_lines = joined ? (lines + (reach - 1) / turns) * turns : (lines - 1) * s.stride[1] + reach;
   const int64_t plane = joined ? pieces.plane : in_lines * pieces.pitch;
   for (int64_t c = 0; c < channels; ++c, to += plane) {
+    const int64_t z = front + c % s.kernel[0] * s.dilation[0];
+    const bool inside = z >= 0 && z < s.in[0];
     for (int64_t i = 0; i < in_lines; ++i) {
       float* const line_to = to + i % turns * pieces.turn + i / turns * pieces.pitch;
       const int64_t line = top + i;
-      if (line >= 0 && line < s.in[1]) {
-        copy_line(x + c * in_area + line * s.in[2], s.in[2], left, s.stride[2], columns, pieces.phase, line_to);
+      if (inside && line >= 0 && line < s.in[1]) {
+        copy_line(x + (c / s.kernel[0] * s.in[0] + z) * in_area + line * s.in[2], s.in[2], left, s.stride[2], columns,
+                  pieces.phase, line_to);
         continue;
       }
       for (int64_t p = 0; p < s.stride[2]; ++p) zero_floats(line_to + p * pieces.phase, columns);
@@ -276,15 +294,34 @@ void copy_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, in
   zero_floats(to, DirectPieces::kSlack);
 }
 
-// Lines [y0, y1) and columns [x0, x1) of one image's group: x [C / groups, H, W], weights, bias, slope and y of the
-// group, `residual` as y. `scratch`: where taps lie, then the copy.
-void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, const float* weights, int64_t y0,
-                  int64_t y1, int64_t x0, int64_t x1, float* y, const float* residual, float* scratch) {
-  const int64_t filters = s.out_channels / s.groups, channels = s.in_channels / s.groups;
-  const int64_t count = s.kernel[1] * s.kernel[2], out_area = s.out[1] * s.out[2], lines = y1 - y0;
+// The outputs of a tile that are someone's: `columns` from `column` on of the lines that are one, of `filters` filters
+// `step` floats apart in the room.
+void put_lines(const ConvF32& s, const DirectPieces& pieces, const float* room, int64_t step, int64_t filters,
+               int64_t column, int64_t columns, float* y) {
+  const int64_t out_area = s.out[0] * s.out[1] * s.out[2];
+  int64_t line = column / pieces.pitch, at = column % pieces.pitch;
+  for (int64_t done = 0; done < columns; ++line, at = 0) {
+    const int64_t run = greater(lesser(s.out[2] - at, columns - done), 0);
+    const float* from = room + done;
+    float* to = y + line * s.out[2] + at;
+    for (int64_t f = 0; f < filters; ++f, from += step, to += out_area) copy_floats(from, run, to);
+    done += pieces.pitch - at;
+  }
+}
+
+// Lines [y0, y1) and columns [x0, x1) of plane z of one image's group: x [C / groups, D, H, W], weights, bias, slope
+// and y of the group, `residual` as y. `scratch`: where taps lie, then the copy.
+void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, const float* weights, int64_t z,
+                  int64_t y0, int64_t y1, int64_t x0, int64_t x1, float* y, const float* residual, float* scratch) {
+  const int64_t filters = s.out_channels / s.groups, channels = pieces.channels_of(s);
+  const int64_t count = s.kernel[1] * s.kernel[2], lines = y1 - y0;
+  const int64_t out_plane = s.out[1] * s.out[2], out_area = s.out[0] * out_plane;
   int64_t* const taps = reinterpret_cast<int64_t*>(scratch);
   float* const copy = scratch + (count + 7) / 8 * 16;
-  copy_piece(s, pieces, x, lines, y0 * s.stride[1] - s.pad[1], x0 * s.stride[2] - s.pad[2], taps, copy);
+  copy_piece(s, pieces, x, lines, z * s.stride[0] - s.pad[0], y0 * s.stride[1] - s.pad[1], x0 * s.stride[2] - s.pad[2],
+             taps, copy);
+  y += z * out_plane;
+  residual = residual != nullptr ? residual + z * out_plane : nullptr;
 
   DirectTile t;
   t.channels = channels;
@@ -303,33 +340,23 @@ void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, 
   const int64_t vectors = (length + kLanes - 1) / kLanes, most = kMostVectors[(filters + blocks - 1) / blocks];
   const int64_t tiles = (vectors + most - 1) / most;
   float* const room = copy + channels * pieces.plane + DirectPieces::kSlack;
-  const auto run_tile = [&](int64_t tile, int64_t row, int64_t f, int64_t high) {
+  const bool all_true = !pieces.joined || pieces.pitch == s.out[2];
+  // Lines that are one are one row of tiles.
+  const int64_t rows = pieces.joined ? 1 : lines;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t v = vectors * tile / tiles, wide = vectors * (tile + 1) / tiles - v, column = v * kLanes;
     t.columns = lesser(length - column, wide * kLanes);
-    t.x = copy + row * s.stride[1] * pieces.pitch + column;
-    t.weights = weights + f * t.weights_step;
-    t.bias = s.bias != nullptr ? s.bias + f : nullptr;
-    t.y = (pieces.joined ? room : y + f * out_area + (y0 + row) * s.out[2] + x0) + column;
-    t.y_step = pieces.joined ? length : out_area;
-    direct_kernel(high, wide)(t);
-  };
-  const auto filters_in = [&](int64_t block) { return filters * (block + 1) / blocks - filters * block / blocks; };
-  if (pieces.joined) {
-    for (int64_t block = 0, f = 0; block < blocks; ++block) {
-      const int64_t high = filters_in(block);
-      for (int64_t tile = 0; tile < tiles; ++tile) run_tile(tile, 0, f, high);
-      for (const int64_t end = f + high; f < end; ++f) {
-        const float* from = room + (f + high - end) * length;
-        float* to = y + f * out_area + y0 * s.out[2];
-        for (int64_t line = 0; line < lines; ++line, from += pieces.pitch, to += s.out[2])
-          memcpy(to, from, static_cast<size_t>(s.out[2]) * sizeof(float));
-      }
-    }
-  } else {
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      for (int64_t row = 0; row < lines; ++row) {
-        for (int64_t block = 0; block < blocks; ++block)
-          run_tile(tile, row, filters * block / blocks, filters_in(block));
+    for (int64_t row = 0; row < rows; ++row) {
+      t.x = copy + row * s.stride[1] * pieces.pitch + column;
+      float* const line = y + (y0 + row) * s.out[2] + x0;
+      for (int64_t block = 0; block < blocks; ++block) {
+        const int64_t f = filters * block / blocks, high = filters * (block + 1) / blocks - f;
+        t.weights = weights + f * t.weights_step;
+        t.bias = s.bias != nullptr ? s.bias + f : nullptr;
+        t.y = all_true ? line + f * out_area + column : room;
+        t.y_step = all_true ? out_area : wide * kLanes;
+        direct_kernel(high, wide)(t);
+        if (!all_true) put_lines(s, pieces, room, t.y_step, high, column, t.columns, line + f * out_area);
       }
     }
   }
@@ -361,8 +388,8 @@ HWY_EXPORT(direct_piece);
 namespace {
 constexpr int64_t kMostTaps = 1024;
 constexpr int64_t kMostStride = 4;
-constexpr int64_t kMostFilters = 64;         // more repay patches
-constexpr int64_t kMostWeights = 64 * 1024;  // of a group: they are read once for each tile, from a core's own cache
+constexpr int64_t kMostFilters = 128;         // more repay patches
+constexpr int64_t kMostWeights = 256 * 1024;  // of a group: they are read once for each tile, from a core's own cache
 // An element of a patch costs about as much as this many multiplications, with what is uncertain left out.
 constexpr int64_t kPatch = 13;
 
@@ -374,14 +401,13 @@ int64_t tap_floats(int64_t taps) { return (taps + 7) / 8 * 16; }
 }  // namespace
 
 bool conv_direct_f32_serves(const ConvF32& s) {
-  const bool flat = s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 && s.pad[0] == 0;
   const int64_t taps = s.kernel[1] * s.kernel[2], filters = s.out_channels / s.groups;
-  if (!flat || taps <= 1 || taps > kMostTaps || s.stride[2] > kMostStride) return false;
-  if (filters > kMostFilters || filters * taps * (s.in_channels / s.groups) > kMostWeights) return false;
+  if (s.kernel[0] * taps <= 1 || taps > kMostTaps || s.stride[2] > kMostStride) return false;
+  if (filters > kMostFilters || filters * taps * DirectPieces::channels_of(s) > kMostWeights) return false;
   // Vectors are in part empty; the product's are full, after each patch was made. What both copy does not count.
   const DirectPieces pieces(s);
-  const int64_t k = s.in_channels / s.groups * taps, outputs = pieces.lines * pieces.columns;
-  const int64_t saved = k * outputs - s.in_channels / s.groups * pieces.plane;
+  const int64_t channels = DirectPieces::channels_of(s), k = channels * taps;
+  const int64_t outputs = pieces.lines * pieces.columns, saved = k * outputs - channels * pieces.plane;
   if (filters * k * (pieces.vectors() * 16 - outputs) > kPatch * saved) return false;
   return pieces.floats <= DirectPieces::kFloats + DirectPieces::kSlack;
 }
@@ -392,8 +418,7 @@ int64_t conv_direct_f32_slot_floats(const ConvF32& s, Sizes sizes) {
   ConvF32 widest = s;
   if (widest.out[2] > DirectPieces::kColumns) widest.out[2] = DirectPieces::kColumns;
   const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1, pitch = widest_pitch(widest);
-  const int64_t all = s.in_channels / s.groups * (s.out[1] * s.stride[1] + reach) * pitch +
-                      DirectPieces::kMostFilters * s.out[1] * pitch;
+  const int64_t all = DirectPieces::channels_of(s) * (s.out[1] * s.stride[1] + reach) * pitch + DirectPieces::kRoom;
   return tap_floats(taps < kMostTaps ? taps : kMostTaps) +
          (all < DirectPieces::kFloats ? (all + 15) / 16 * 16 : DirectPieces::kFloats) + DirectPieces::kSlack;
 }
@@ -404,23 +429,24 @@ void conv_direct_f32(const ConvF32& s, const float* x, const float* weights, flo
   const int64_t room = conv_direct_f32_slot_floats(s, Sizes::kFixed), items = s.n * s.groups;
   DirectPieces pieces(s);
   const int64_t filters = s.out_channels / s.groups, channels = s.in_channels / s.groups;
-  const int64_t in_area = s.in[1] * s.in[2], out_area = s.out[1] * s.out[2];
-  const int64_t k = channels * s.kernel[1] * s.kernel[2];
+  const int64_t in_area = s.in[0] * s.in[1] * s.in[2], out_area = s.out[0] * s.out[1] * s.out[2];
+  const int64_t k = channels * s.kernel[0] * s.kernel[1] * s.kernel[2];
   // Threads want several pieces each.
   const int64_t across = (s.out[2] + pieces.columns - 1) / pieces.columns;
-  const int64_t wanted = parallel.slots > 1 ? (4 * int64_t{parallel.slots} + items * across - 1) / (items * across) : 1;
+  const int64_t least = items * s.out[0] * across;
+  const int64_t wanted = parallel.slots > 1 ? (4 * int64_t{parallel.slots} + least - 1) / least : 1;
   const int64_t even = (s.out[1] + wanted - 1) / wanted;
   const int64_t lines = even < pieces.lines ? even : pieces.lines;
-  const int64_t down = (s.out[1] + lines - 1) / lines, each = across * down;
+  const int64_t down = (s.out[1] + lines - 1) / lines, plane = across * down, each = s.out[0] * plane;
   const int64_t grain = (int64_t{1} << 18) / (lines * pieces.columns * filters * k + 1) + 1;
   parallel.for_range(items * each, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t item = i / each, group = item % s.groups;
-      const int64_t y0 = i % each / across * lines, x0 = i % across * pieces.columns;
+      const int64_t y0 = i % plane / across * lines, x0 = i % across * pieces.columns;
       ConvF32 part = s;
       part.bias = s.bias != nullptr ? s.bias + group * filters : nullptr;
       part.slope = s.slope != nullptr ? s.slope + group * filters : nullptr;
-      kernel(part, pieces, x + item * channels * in_area, weights + group * filters * k, y0,
+      kernel(part, pieces, x + item * channels * in_area, weights + group * filters * k, i % each / plane, y0,
              y0 + lines < s.out[1] ? y0 + lines : s.out[1], x0,
              x0 + pieces.columns < s.out[2] ? x0 + pieces.columns : s.out[2], y + item * filters * out_area,
              s.residual != nullptr ? s.residual + item * filters * out_area : nullptr, scratch + slot * room);

@@ -7,7 +7,7 @@
 
 namespace vireo::cpu {
 
-// Whether it does and is likely faster than the product over patches: two spatial axes, up to 64 filters a group, lines
+// Whether it does and is likely faster than the product over patches: up to 128 filters a group, lines
 // that fill their vectors well enough, strides up to 4 along a line; any groups, dilations and pads.
 bool conv_direct_f32_serves(const ConvF32& shape);
 
