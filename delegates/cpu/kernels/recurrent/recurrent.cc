@@ -1,5 +1,7 @@
 #include "delegates/cpu/kernels/recurrent/recurrent.h"
 
+#include <type_traits>
+
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/recurrent/recurrent.cc"
@@ -15,12 +17,17 @@ using DF = hn::CappedTag<float, 16>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// Batches that share a pass over the weights: four gates each, and four vectors of weights.
+// Batches that share a pass over the weights: four gates each, and four vectors of weights. kManyRows and more, or such
+// as do not come to whole passes, go by tiles of kTallest batches and two vectors, whose weights stay in the first-level
+// cache while all batches pass.
 #if VIREO_32_REGISTERS
-constexpr int kMostRows = 4;
+constexpr int kMostRows = 4, kManyRows = 16, kTallest = 8;
 #else
-constexpr int kMostRows = 2;
+constexpr int kMostRows = 2, kManyRows = 3, kTallest = 6;
 #endif
+// Vectors of each gate that one batch alone has in hand: whole lines of weights.
+constexpr int kAloneParts = kLanes < kGateUnits ? 2 : 1;
+constexpr int kRoomRows = 4 * kTallest;  // batches whose gates of a panel are in hand
 
 // A row of a panel: float32, or bfloat16 of two k.
 template <class T>
@@ -35,16 +42,23 @@ HWY_INLINE void load_weights(const uint16_t* from, VF (&w)[2]) {
   w[1] = hn::BitCast(d, hn::And(words, hn::Set(du, 0xFFFF0000u)));
 }
 
-// Some units of some batches: gates [0, kGates) of `panel`, whose rows are `panel_row` elements.
-template <int kRows, int kGates>
+// Weights that come from beyond the core's own cache are fetched before they are read: no prefetcher crosses a page.
+template <class T>
+constexpr int64_t kAhead = 4096 / sizeof(T);
+
+// Some units of some batches: kParts vectors of each gate in [0, kOfUnit) of `panel`, whose rows are `panel_row` elements.
+template <int kRows, int kOfUnit, int kParts>
 struct Gates {
+  static constexpr int kGates = kOfUnit * kParts;
   VF sum[kRows][kGates];
+
+  static constexpr int64_t at(int g) { return g / kParts * kGateUnits + g % kParts * kLanes; }
 
   // sum += h R^T. One row alone has several sums a gate: eight chains cover the latency of two FMA ports.
   template <class T>
   HWY_INLINE void add_recurrence(const T* panel, int64_t panel_row, const float* h, int64_t hidden) {
     const DF d;
-    constexpr int kChains = kRows > 1 ? 1 : kGates > 2 ? 2 : 4;
+    constexpr int kChains = kRows > 1 || kGates >= 8 ? 1 : kGates > 2 ? 2 : 4;
     constexpr int kMany = kTogether<T>, kSteps = kMany > kChains ? kMany : kChains;
     VF part[kRows][kChains][kGates];
     VIREO_UNROLL
@@ -63,7 +77,8 @@ struct Gates {
         VIREO_UNROLL
         for (int g = 0; g < kGates; ++g) {
           VF w[kMany];
-          load_weights(panel + g * kGateUnits * kMany, w);
+          load_weights(panel + at(g) * kMany, w);
+          if (g % kParts == 0) __builtin_prefetch(panel + at(g) * kMany + kAhead<T>);
           VIREO_UNROLL
           for (int t = 0; t < kMany; ++t) {
             VIREO_UNROLL
@@ -79,7 +94,7 @@ struct Gates {
       VIREO_UNROLL
       for (int g = 0; g < kGates; ++g) {
         VF w[kMany];
-        load_weights(panel + g * kGateUnits * kMany, w);
+        load_weights(panel + at(g) * kMany, w);
         VIREO_UNROLL
         for (int r = 0; r < kRows; ++r) part[r][0][g] = hn::MulAdd(hn::Set(d, h[r * hidden + k]), w[0], part[r][0][g]);
       }
@@ -97,21 +112,146 @@ struct Gates {
   }
 };
 
-// Calls f.template operator()<rows>(panel, unit, lanes, row) for parts of the panels [begin, end): `lanes` units from
-// `unit` on, whose weights begin at `panel`, and `rows` batches from `row` on.
-template <class T, class F>
-HWY_INLINE void for_parts(const RecurrentStepF32& s, const T* packed, int64_t panel_size, int64_t begin, int64_t end,
-                          const F& f) {
+// sums [kRows, step] += h R^T for kVectors vectors of a panel's rows.
+template <int kRows, int kVectors, class T>
+HWY_NOINLINE void tile(const T* panel, int64_t panel_row, const float* h, int64_t hidden, float* sums, int64_t step) {
+  const DF d;
+  constexpr int kMany = kTogether<T>;
+  VF acc[kRows][kVectors];
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::LoadU(d, sums + r * step + v * kLanes);
+  }
+  for (int64_t k = 0; k < hidden; k += kMany, panel += panel_row) {
+    VF w[kVectors][kMany];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) load_weights(panel + v * kLanes * kMany, w[v]);
+    VIREO_UNROLL
+    for (int t = 0; t < kMany; ++t) {
+      if (t > 0 && k + t >= hidden) break;  // less than a row of bfloat16 is its first half
+      VIREO_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const VF a = hn::Set(d, h[r * hidden + k + t]);
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(a, w[v][t], acc[r][v]);
+      }
+    }
+  }
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[r][v], d, sums + r * step + v * kLanes);
+  }
+}
+template <class T>
+using TileKernel = void (*)(const T*, int64_t, const float*, int64_t, float*, int64_t);
+template <class T, int kVectors>
+constexpr TileKernel<T> kTiles[] = {
+    nullptr,
+    tile<1, kVectors, T>,
+    tile<2, kVectors, T>,
+    tile<3, kVectors, T>,
+    tile<4, kVectors, T>,
+    tile<5, kVectors, T>,
+    tile<6, kVectors, T>,
+#if VIREO_32_REGISTERS
+    tile<7, kVectors, T>,
+    tile<8, kVectors, T>,
+#endif
+};
+
+// sums [rows, columns] += h R^T for as many columns of a panel. Batches are cut evenly.
+template <class T>
+void add_rows(const T* panel, int64_t panel_row, int64_t columns, const float* h, int64_t hidden, int64_t rows,
+              float* sums) {
+  const int64_t blocks = (rows + kTallest - 1) / kTallest;
+  for (int64_t column = 0; column < columns; column += 2 * kLanes) {
+    const auto& tiles = columns - column > kLanes ? kTiles<T, 2> : kTiles<T, 1>;
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t row = rows * block / blocks, high = rows * (block + 1) / blocks - row;
+      tiles[high](panel + column * kTogether<T>, panel_row, h + row * hidden, hidden, sums + row * columns + column,
+                  columns);
+    }
+  }
+}
+
+// Runs a cell over the panels [begin, end) of its gates. A cell says what sums begin with (`begin`: of `lanes` units
+// from `unit` on), what they are multiplied with (`h`), and what becomes of them (`end`).
+inline size_t lanes_at(const RecurrentStepF32& s, int64_t unit) {
+  const int64_t rest = s.hidden - unit;
+  return static_cast<size_t>(rest < 0 ? 0 : rest < kLanes ? rest : kLanes);
+}
+template <int kRows, int kParts, class Cell, class T>
+HWY_INLINE void run_part(const Cell& cell, const T* panel, int64_t panel_row, int64_t unit, int64_t row) {
+  Gates<kRows, Cell::kGates, kParts> gates;
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    VIREO_UNROLL
+    for (int g = 0; g < Cell::kGates * kParts; ++g) {
+      const int64_t first = unit + g % kParts * kLanes;
+      const size_t lanes = lanes_at(cell.s, first);
+      gates.sum[r][g] = lanes == 0 ? hn::Zero(DF()) : cell.begin(row + r, g / kParts, first, lanes);
+    }
+  }
+  gates.add_recurrence(panel, panel_row, cell.h() + row * cell.s.hidden, cell.s.hidden);
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    VIREO_UNROLL
+    for (int part = 0; part < kParts; ++part) {
+      const size_t lanes = lanes_at(cell.s, unit + part * kLanes);
+      VF sum[Cell::kGates];
+      VIREO_UNROLL
+      for (int g = 0; g < Cell::kGates; ++g) sum[g] = gates.sum[r][g * kParts + part];
+      if (lanes > 0) cell.end(row + r, unit + part * kLanes, lanes, sum);
+    }
+  }
+}
+
+template <class Cell, class T>
+HWY_INLINE void for_parts(const Cell& cell, const T* packed, int64_t panel_size, int64_t begin, int64_t end) {
+  const DF d;
+  const RecurrentStepF32& s = cell.s;
+  constexpr int64_t kPanelRow = Cell::kPanelGates * kGateUnits * kTogether<T>;
+  constexpr int64_t kColumns = Cell::kGates * kGateUnits;
+  const bool by_tiles = s.batch >= kManyRows || (s.batch > 1 && s.batch % kMostRows != 0);
   for (int64_t p = begin; p < end; ++p) {
-    const T* const panel = packed + p * panel_size;
-    for (int64_t at = 0; at < kGateUnits; at += kLanes) {
-      const int64_t unit = p * kGateUnits + at, rest = s.hidden - unit;
-      if (rest <= 0) break;
-      const size_t lanes = static_cast<size_t>(rest < kLanes ? rest : kLanes);
-      int64_t row = 0;
-      const T* const from = panel + at * kTogether<T>;
-      for (; row + kMostRows <= s.batch; row += kMostRows) f.template run<kMostRows>(from, unit, lanes, row);
-      for (; row < s.batch; ++row) f.template run<1>(from, unit, lanes, row);
+    const T* const panel = packed + p * panel_size + Cell::kFirst * kGateUnits * kTogether<T>;
+    if (by_tiles) {
+      HWY_ALIGN float room[kRoomRows * kColumns];
+      for (int64_t row = 0; row < s.batch; row += kRoomRows) {
+        const int64_t rows = s.batch - row < kRoomRows ? s.batch - row : kRoomRows;
+        const auto for_vectors = [&](const auto& f) {
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t at = 0; at < kGateUnits; at += kLanes) {
+              const int64_t unit = p * kGateUnits + at;
+              f(row + r, unit, lanes_at(s, unit), room + r * kColumns + at);
+            }
+          }
+        };
+        for_vectors([&](int64_t batch, int64_t unit, size_t lanes, float* to) {
+          for (int g = 0; g < Cell::kGates; ++g)
+            hn::Store(lanes == 0 ? hn::Zero(d) : cell.begin(batch, g, unit, lanes), d, to + g * kGateUnits);
+        });
+        add_rows(panel, kPanelRow, kColumns, cell.h() + row * s.hidden, s.hidden, rows, room);
+        for_vectors([&](int64_t batch, int64_t unit, size_t lanes, const float* from) {
+          VF sum[Cell::kGates];
+          for (int g = 0; g < Cell::kGates; ++g) sum[g] = hn::Load(d, from + g * kGateUnits);
+          if (lanes > 0) cell.end(batch, unit, lanes, sum);
+        });
+      }
+      continue;
+    }
+    const auto pass = [&](auto rows, auto parts) {
+      for (int64_t at = 0; at < kGateUnits && p * kGateUnits + at < s.hidden; at += parts * kLanes) {
+        for (int64_t row = 0; row < s.batch; row += rows)
+          run_part<rows, parts>(cell, panel + at * kTogether<T>, kPanelRow, p * kGateUnits + at, row);
+      }
+    };
+    if (s.batch == 1) {
+      pass(std::integral_constant<int, 1>(), std::integral_constant<int, kAloneParts>());
+    } else {
+      pass(std::integral_constant<int, kMostRows>(), std::integral_constant<int, 1>());
     }
   }
 }
@@ -127,23 +267,15 @@ HWY_NOINLINE void end_lstm(const RecurrentStepF32& s, VF in, VF out, VF forget, 
 }
 
 struct Lstm {
+  static constexpr int kGates = 4, kPanelGates = 4, kFirst = 0;
   const RecurrentStepF32& s;
 
-  template <int kRows, class T>
-  HWY_INLINE void run(const T* panel, int64_t unit, size_t lanes, int64_t row) const {
-    const DF d;
-    const int64_t n = s.hidden;
-    Gates<kRows, 4> gates;
-    VIREO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      VIREO_UNROLL
-      for (int g = 0; g < 4; ++g) gates.sum[r][g] = hn::LoadN(d, s.sums + ((row + r) * 4 + g) * n + unit, lanes);
-    }
-    gates.add_recurrence(panel, 4 * kGateUnits * kTogether<T>, s.h + row * n, n);
-    VIREO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      end_lstm(s, gates.sum[r][0], gates.sum[r][1], gates.sum[r][2], gates.sum[r][3], (row + r) * n + unit, lanes);
-    }
+  const float* h() const { return s.h; }
+  HWY_INLINE VF begin(int64_t row, int g, int64_t unit, size_t lanes) const {
+    return hn::LoadN(DF(), s.sums + (row * 4 + g) * s.hidden + unit, lanes);
+  }
+  HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[4]) const {
+    end_lstm(s, sum[0], sum[1], sum[2], sum[3], row * s.hidden + unit, lanes);
   }
 };
 
@@ -151,95 +283,78 @@ struct Lstm {
 HWY_INLINE VF mixed(VF z, VF candidate, VF h) { return hn::MulAdd(z, h, hn::NegMulAdd(z, candidate, candidate)); }
 
 struct Gru {
+  static constexpr int kPanelGates = 3;
   const RecurrentStepF32& s;
 
-  HWY_INLINE VF bias(int64_t at, size_t lanes) const {
+  HWY_INLINE VF bias(int g, int64_t unit, size_t lanes) const {
     const DF d;
-    return s.bias == nullptr ? hn::Zero(d) : hn::LoadN(d, s.bias + at, lanes);
+    return s.bias == nullptr ? hn::Zero(d) : hn::LoadN(d, s.bias + g * s.hidden + unit, lanes);
+  }
+  HWY_INLINE VF outer(int64_t row, int g, int64_t unit, size_t lanes) const {
+    return hn::LoadN(DF(), s.sums + (row * 3 + g) * s.hidden + unit, lanes);
   }
 };
 
 // The reset gate behind the candidate's product: one pass.
 struct GruLinear : Gru {
-  template <int kRows>
-  HWY_INLINE void run(const float* panel, int64_t unit, size_t lanes, int64_t row) const {
+  static constexpr int kGates = 3, kFirst = 0;
+  const float* h() const { return s.h; }
+  HWY_INLINE VF begin(int64_t row, int g, int64_t unit, size_t lanes) const {
+    const VF own = bias(g, unit, lanes);
+    return g == 2 ? own : hn::Add(outer(row, g, unit, lanes), own);
+  }
+  HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[3]) const {
     const DF d;
-    const int64_t n = s.hidden;
-    Gates<kRows, 3> gates;
-    VIREO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const float* const from = s.sums + (row + r) * 3 * n + unit;
-      gates.sum[r][0] = hn::Add(hn::LoadN(d, from, lanes), bias(unit, lanes));
-      gates.sum[r][1] = hn::Add(hn::LoadN(d, from + n, lanes), bias(n + unit, lanes));
-      gates.sum[r][2] = bias(2 * n + unit, lanes);
-    }
-    gates.add_recurrence(panel, 3 * kGateUnits, s.h + row * n, n);
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t at = (row + r) * n + unit;
-      const VF outer = hn::LoadN(d, s.sums + (row + r) * 3 * n + 2 * n + unit, lanes);
-      const VF reset = sigmoid_f32(d, gates.sum[r][1]);
-      const VF candidate = tanh_f32(d, hn::MulAdd(reset, gates.sum[r][2], outer));
-      hn::StoreN(mixed(sigmoid_f32(d, gates.sum[r][0]), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
-    }
+    const int64_t at = row * s.hidden + unit;
+    const VF reset = sigmoid_f32(d, sum[1]);
+    const VF candidate = tanh_f32(d, hn::MulAdd(reset, sum[2], outer(row, 2, unit, lanes)));
+    hn::StoreN(mixed(sigmoid_f32(d, sum[0]), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
   }
 };
 
 // The reset gate in front of it: z and r h for all units, then the candidate.
 struct GruGates : Gru {
-  template <int kRows>
-  HWY_INLINE void run(const float* panel, int64_t unit, size_t lanes, int64_t row) const {
+  static constexpr int kGates = 2, kFirst = 0;
+  const float* h() const { return s.h; }
+  HWY_INLINE VF begin(int64_t row, int g, int64_t unit, size_t lanes) const {
+    return hn::Add(outer(row, g, unit, lanes), bias(g, unit, lanes));
+  }
+  HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[2]) const {
     const DF d;
-    const int64_t n = s.hidden;
-    Gates<kRows, 2> gates;
-    VIREO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const float* const from = s.sums + (row + r) * 3 * n + unit;
-      gates.sum[r][0] = hn::Add(hn::LoadN(d, from, lanes), bias(unit, lanes));
-      gates.sum[r][1] = hn::Add(hn::LoadN(d, from + n, lanes), bias(n + unit, lanes));
-    }
-    gates.add_recurrence(panel, 3 * kGateUnits, s.h + row * n, n);
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t at = (row + r) * n + unit;
-      hn::StoreN(sigmoid_f32(d, gates.sum[r][0]), d, s.room + at, lanes);
-      const VF reset = sigmoid_f32(d, gates.sum[r][1]);
-      hn::StoreN(hn::Mul(reset, hn::LoadN(d, s.h + at, lanes)), d, s.room + s.batch * n + at, lanes);
-    }
+    const int64_t at = row * s.hidden + unit;
+    hn::StoreN(sigmoid_f32(d, sum[0]), d, s.room + at, lanes);
+    const VF reset = sigmoid_f32(d, sum[1]);
+    hn::StoreN(hn::Mul(reset, hn::LoadN(d, s.h + at, lanes)), d, s.room + s.batch * s.hidden + at, lanes);
   }
 };
 struct GruCandidate : Gru {
-  template <int kRows>
-  HWY_INLINE void run(const float* panel, int64_t unit, size_t lanes, int64_t row) const {
+  static constexpr int kGates = 1, kFirst = 2;
+  const float* h() const { return s.room + s.batch * s.hidden; }
+  HWY_INLINE VF begin(int64_t row, int, int64_t unit, size_t lanes) const {
+    return hn::Add(outer(row, 2, unit, lanes), bias(2, unit, lanes));
+  }
+  HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[1]) const {
     const DF d;
-    const int64_t n = s.hidden;
-    Gates<kRows, 1> gates;
-    VIREO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const float* const from = s.sums + (row + r) * 3 * n + 2 * n + unit;
-      gates.sum[r][0] = hn::Add(hn::LoadN(d, from, lanes), bias(2 * n + unit, lanes));
-    }
-    gates.add_recurrence(panel + 2 * kGateUnits, 3 * kGateUnits, s.room + (s.batch + row) * n, n);
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t at = (row + r) * n + unit;
-      const VF candidate = tanh_f32(d, gates.sum[r][0]);
-      hn::StoreN(mixed(hn::LoadN(d, s.room + at, lanes), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
-    }
+    const int64_t at = row * s.hidden + unit;
+    const VF candidate = tanh_f32(d, sum[0]);
+    hn::StoreN(mixed(hn::LoadN(d, s.room + at, lanes), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
   }
 };
 
 void lstm_panels(const RecurrentStepF32& s, int64_t begin, int64_t end) {
-  for_parts(s, s.packed, gate_panel_floats(4, s.hidden), begin, end, Lstm{s});
+  for_parts(Lstm{s}, s.packed, gate_panel_floats(4, s.hidden), begin, end);
 }
 void lstm_bf16_panels(const RecurrentStepF32& s, int64_t begin, int64_t end) {
-  for_parts(s, s.packed_bf16, gate_panel_bf16(4, s.hidden), begin, end, Lstm{s});
+  for_parts(Lstm{s}, s.packed_bf16, gate_panel_bf16(4, s.hidden), begin, end);
 }
 void gru_linear_panels(const RecurrentStepF32& s, int64_t begin, int64_t end) {
-  for_parts(s, s.packed, gate_panel_floats(3, s.hidden), begin, end, GruLinear{{s}});
+  for_parts(GruLinear{{s}}, s.packed, gate_panel_floats(3, s.hidden), begin, end);
 }
 void gru_gates_panels(const RecurrentStepF32& s, int64_t begin, int64_t end) {
-  for_parts(s, s.packed, gate_panel_floats(3, s.hidden), begin, end, GruGates{{s}});
+  for_parts(GruGates{{s}}, s.packed, gate_panel_floats(3, s.hidden), begin, end);
 }
 void gru_candidate_panels(const RecurrentStepF32& s, int64_t begin, int64_t end) {
-  for_parts(s, s.packed, gate_panel_floats(3, s.hidden), begin, end, GruCandidate{{s}});
+  for_parts(GruCandidate{{s}}, s.packed, gate_panel_floats(3, s.hidden), begin, end);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

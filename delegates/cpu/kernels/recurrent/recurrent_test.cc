@@ -86,7 +86,7 @@ struct Case {
 };
 
 const int64_t kHidden[] = {1, 3, 8, 15, 16, 17, 33, 64, 100};
-const int64_t kBatches[] = {1, 2, 3, 4, 5, 9};
+const int64_t kBatches[] = {1, 2, 3, 4, 5, 8, 9, 16, 37};
 
 TEST(Recurrent, Lstm) {
   for_each_level([](const char*) {
