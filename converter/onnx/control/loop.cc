@@ -127,7 +127,7 @@ class LoopNode : private NodeBuilder {
     return true;
   }
 
-  // A state may begin as a placeholder of another rank or type, which the first trip replaces (PaddlePaddle's exporter).
+  // A state may begin as a placeholder of another rank or type, which the first trip replaces (PaddlePaddle's loops).
   bool first_trip_is_sure() {
     std::vector<Dim> trips;
     const bool counts = trips_ == nullptr || (ir::known_elements(trips_, &tools_.state.finder, &trips) &&
