@@ -64,7 +64,6 @@ void copy_run(const float* from, int64_t from_step, const float* from_end, int64
     int64_t r = 0;
     for (; r < rows && x + kLanes * step <= from_end; ++r, x += from_step, y += to_step) {
       __builtin_prefetch(x + ahead);
-      __builtin_prefetch(x + ahead);
       hn::Vec<DF> v, odd;
       if (step == 1) {
         v = hn::LoadU(d, x);

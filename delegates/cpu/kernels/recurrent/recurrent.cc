@@ -17,9 +17,9 @@ using DF = hn::CappedTag<float, 16>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// Batches that share a pass over the weights: four gates each, and four vectors of weights. kManyRows and more, or such
-// as do not come to whole passes, go by tiles of kTallest batches and two vectors, whose weights stay in the first-level
-// cache while all batches pass.
+// Batches that share a pass over the weights: four gates each, and four vectors of weights. kManyRows and more, or
+// numbers that are no whole passes, go by tiles of kTallest batches and two vectors, whose weights stay in the
+// first-level cache while all batches pass.
 #if VIREO_32_REGISTERS
 constexpr int kMostRows = 4, kManyRows = 16, kTallest = 8;
 #else
@@ -46,7 +46,8 @@ HWY_INLINE void load_weights(const uint16_t* from, VF (&w)[2]) {
 template <class T>
 constexpr int64_t kAhead = 4096 / sizeof(T);
 
-// Some units of some batches: kParts vectors of each gate in [0, kOfUnit) of `panel`, whose rows are `panel_row` elements.
+// Some units of some batches: kParts vectors of each gate in [0, kOfUnit) of `panel`, whose rows are `panel_row`
+// elements.
 template <int kRows, int kOfUnit, int kParts>
 struct Gates {
   static constexpr int kGates = kOfUnit * kParts;
