@@ -41,9 +41,15 @@ ROOMS = [
     ("delegates/npu/compiler", ["c_api/include", "delegates/npu/machine"]),
     # What GPU delegates share: it knows graphs and kernels, and no driver.
     ("delegates/gpu", ["c_api/include", "sdk"]),
-    ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler", "delegates/gpu"]),
+    # What images of microcontrollers get a copy of: C99 that knows nothing else. Then nodes as those kernels take them.
+    ("delegates/mcu/kernels", []),
+    ("delegates/mcu/plan", ["delegates/mcu/kernels"]),
+    ("delegates/mcu/nodes", ["c_api/include", "sdk", "delegates/mcu/kernels"]),
+    ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler", "delegates/gpu",
+                   "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes"]),
+    ("converter/firmware", ["c_api/include", "sdk", "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes"]),
     ("converter/cli", ["c_api/include", "c_api/cli", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage", "converter",
-                        "quant"]),
+                        "converter/firmware", "quant"]),
     ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
     # What is handed to the converter, so that neither quantizers nor the runtime know it.
     ("converter/stage", ["c_api/include", "sdk", "converter/ir"]),
@@ -54,7 +60,8 @@ ROOMS = [
     ("toolchains/cortex-m", []),
 ]
 # What a room may add in its tests, beside tests/support: a delegate's tests run the conformance suite.
-TEST_EXTRA = {"delegates": ["delegates/conformance"], "delegates/gpu": ["delegates/conformance"]}
+TEST_EXTRA = {"delegates": ["delegates/conformance"], "delegates/gpu": ["delegates/conformance"],
+              "delegates/mcu/plan": ["c_api/include", "sdk"]}
 TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings", "samples", "tests", "toolchains"}
 
 # Standard headers, and compilers' own for instructions, that need neither an OS nor the heap. Anything else in a device file has to be argued for here.

@@ -226,6 +226,22 @@ TEST(McuConv, SameBits) {
   }
 }
 
+// A strip of rows that lies in the padding as a whole, and outputs behind the plane of a window of one element.
+TEST(McuConv, MuchPadding) {
+  for (const bool depthwise : {true, false}) {
+    Values v(depthwise ? 1 : 2);
+    attrs::IntConvT a;
+    a.group = depthwise ? 2 : 1;
+    a.pads = depthwise ? std::vector<int32_t>{14, 1, 14, 1} : std::vector<int32_t>{0, 0, 1, 2};
+    a.low = -128;
+    const int64_t kernel = depthwise ? 3 : 1;
+    const std::vector<int64_t> x = {1, 2, 20, depthwise ? 200 : 5}, w = {2, 2 / a.group, kernel, kernel}, one = {};
+    Case(Op::kIntConv, pack<attrs::IntConv>(a),
+         {v.bytes(DType::kI8, x), v.bytes(DType::kI8, w), v.reals(one, 0.01f, 0.01f), v.integers({2}, 2000), kAbsent})
+        .expect_same_bits("mcu_conv");
+  }
+}
+
 TEST(McuGemm, SameBits) {
   Numbers r(2);
   for (int i = 0; i < 200; ++i) {

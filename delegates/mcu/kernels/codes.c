@@ -38,12 +38,13 @@ void vireo_mcu_softmax_run(const vireo_mcu_softmax* s, const uint8_t* x, const i
   const int32_t step = s->inner, line = s->axis * s->inner;
   for (int32_t o = 0; o < s->outer; ++o, x += line, y += line) {
     for (int32_t i = 0; i < s->inner; ++i) {
-      int32_t most = -128, sum = 0;
+      int32_t most = -128;
+      uint32_t sum = 0;
       for (int32_t k = i; k < line; k += step) {
         const int32_t v = code(x[k], s->x_flip);
         most = v > most ? v : most;
       }
-      for (int32_t k = i; k < line; k += step) sum += table[most - code(x[k], s->x_flip)];
+      for (int32_t k = i; k < line; k += step) sum += (uint32_t)table[most - code(x[k], s->x_flip)];
       const float q = s->multiplier / (float)sum;
       for (int32_t k = i; k < line; k += step)
         y[k] = (uint8_t)mcu_to_code(mcu_round((float)table[most - code(x[k], s->x_flip)] * q), &s->codes);

@@ -36,6 +36,11 @@ uint32_t vireo_mcu_depthwise_scratch(const vireo_mcu_conv* c) {
   return taps_bytes(c) + band_bytes(&s);
 }
 
+int vireo_mcu_depthwise_in_place(const vireo_mcu_conv* c) {
+  const strip s = strip_of(c);
+  return c->out_channels == 1 && s.rows == c->out[0] && c->in[0] == c->out[0] && c->in[1] == c->out[1];
+}
+
 /* One filter: its taps less their zero point, the bias with the zero point of x in it, and the multiplier. */
 typedef struct {
   const int16_t* taps;
@@ -70,8 +75,8 @@ static void copy_rows(const copy* c, const uint8_t* from, int32_t rows, uint8_t*
 }
 
 /* Any window. */
-static void windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
-                    uint8_t* y, int32_t y_step) {
+MCU_APART static void windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                              uint8_t* y, int32_t y_step) {
   const int32_t down = c->dilation[0] * pitch, right = c->dilation[1], columns = c->kernel[1];
   for (int32_t i = 0; i < rows; ++i, band += c->stride[0] * pitch) {
     const int8_t* window = band;
@@ -92,8 +97,8 @@ static void windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band
 /* 3x3, stride 1, at least two columns: down the rows, two columns at a time, the last ones maybe once more. A word is
  * four neighbours, x0 and x2 in one word of lanes, x1 and x3 in another: s = x0 w0 + x2 w2 + x1 w1 and
  * t = x1 w0 + x3 w2 + x2 w1 are two instructions each. A row of x ends a row of y, and is in two that follow. */
-static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
-                        uint8_t* y, int32_t y_step) {
+MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
+                                  int32_t rows, uint8_t* y, int32_t y_step) {
   const int16_t* const w = f->taps;
   const uint32_t outer_a = mcu_lows((uint16_t)w[0], (uint16_t)w[2]), outer_b = mcu_lows((uint16_t)w[3], (uint16_t)w[5]);
   const uint32_t outer_c = mcu_lows((uint16_t)w[6], (uint16_t)w[8]),
@@ -132,8 +137,8 @@ static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* 
 }
 
 /* 3x3, stride 2 along a row: two columns at a time. */
-static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
-                             uint8_t* y, int32_t y_step) {
+MCU_APART static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
+                                       int32_t rows, uint8_t* y, int32_t y_step) {
   const int16_t* const w = f->taps;
   const uint32_t outer[3] = {mcu_lows((uint16_t)w[0], (uint16_t)w[2]), mcu_lows((uint16_t)w[3], (uint16_t)w[5]),
                              mcu_lows((uint16_t)w[6], (uint16_t)w[8])};
@@ -163,8 +168,8 @@ static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f, const int
 }
 #else
 /* 3x3, any stride: sums of nine products without a loop. */
-static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
-                        uint8_t* y, int32_t y_step) {
+MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
+                                  int32_t rows, uint8_t* y, int32_t y_step) {
   /* Copies: a store of a byte might change what lies behind a pointer. */
   const int32_t w0 = f->taps[0], w1 = f->taps[1], w2 = f->taps[2], w3 = f->taps[3], w4 = f->taps[4], w5 = f->taps[5];
   const int32_t w6 = f->taps[6], w7 = f->taps[7], w8 = f->taps[8];
@@ -185,18 +190,27 @@ static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* 
 }
 #endif
 
-typedef void (*run_windows)(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
-                            uint8_t* y, int32_t y_step);
-
-static run_windows windows_of(const vireo_mcu_conv* c) {
-  if (c->kernel[0] != 3 || c->kernel[1] != 3 || c->dilation[0] != 1 || c->dilation[1] != 1) return windows;
+/* The fastest that serves. By calls of known functions: who adds up stacks sees through them. */
+static void run_windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                        uint8_t* y, int32_t y_step) {
+  if (c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[0] == 1 && c->dilation[1] == 1) {
 #if VIREO_MCU_LANES
-  if (c->codes.high - c->codes.low != 255) return windows;
-  if (c->stride[1] == 2) return windows_3x3_by_2;
-  return c->stride[0] == 1 && c->stride[1] == 1 && c->out[1] >= 2 ? windows_3x3 : windows;
+    if (c->codes.high - c->codes.low == 255) {
+      if (c->stride[1] == 2) {
+        windows_3x3_by_2(c, f, band, pitch, rows, y, y_step);
+        return;
+      }
+      if (c->stride[0] == 1 && c->stride[1] == 1 && c->out[1] >= 2) {
+        windows_3x3(c, f, band, pitch, rows, y, y_step);
+        return;
+      }
+    }
 #else
-  return windows_3x3;
+    windows_3x3(c, f, band, pitch, rows, y, y_step);
+    return;
 #endif
+  }
+  windows(c, f, band, pitch, rows, y, y_step);
 }
 
 void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
@@ -207,7 +221,6 @@ void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const ui
   const int32_t x_step = c->last ? all_in : 1, y_step = c->last ? all_out : 1;
   const int32_t zero = (int8_t)(uint8_t)(c->x_zero ^ c->x_flip);
   const copy rows_of = {x_step, c->in[1] * x_step, s.columns, s.pitch, c->x_flip};
-  const run_windows run = windows_of(c);
   int16_t* const wide = (int16_t*)scratch;
   uint8_t* const band = (uint8_t*)scratch + taps_bytes(c);
   /* Columns beside the plane keep the zero point; so do rows above and below where one strip is the whole plane. */
@@ -219,7 +232,8 @@ void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const ui
         const int32_t rows = c->out[0] - row < s.rows ? c->out[0] - row : s.rows;
         const int32_t top = row * c->stride[0] - c->pad[0];
         /* Rows of the band that lie in x. */
-        const int32_t from = top < 0 ? -top : 0, below = c->in[0] - top;
+        const int32_t above = top < 0 ? -top : 0, below = c->in[0] - top;
+        const int32_t from = above < s.band_rows ? above : s.band_rows;
         const int32_t end = below < 0 ? 0 : below < s.band_rows ? below : s.band_rows;
         if (s.rows < c->out[0]) {
           if (from > 0) memset(band, zero, (uint32_t)(from * s.pitch));
@@ -240,7 +254,7 @@ void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const ui
           f.bias -= (uint32_t)(sum * zero);
           uint8_t* const to =
               c->last ? y + row * c->out[1] * all_out + channel : y + channel * out_plane + row * c->out[1];
-          run(c, &f, (const int8_t*)band, s.pitch, rows, to, y_step);
+          run_windows(c, &f, (const int8_t*)band, s.pitch, rows, to, y_step);
         }
       }
     }

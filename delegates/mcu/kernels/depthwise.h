@@ -15,6 +15,8 @@ extern "C" {
 void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
                              const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch);
 uint32_t vireo_mcu_depthwise_scratch(const vireo_mcu_conv* c);
+/* Whether y may be x: a plane is in scratch memory, whole, before any of it is written. */
+int vireo_mcu_depthwise_in_place(const vireo_mcu_conv* c);
 
 #ifdef __cplusplus
 }

@@ -18,12 +18,15 @@
 #define VIREO_MCU_LANES VIREO_MCU_DSP
 #endif
 
-/* A few instructions, also where the compiler is asked for small code; and what no loop should make room for. */
+/* A few instructions, also where the compiler is asked for small code; a loop that wants all registers for itself; and
+ * what no loop should make room for. */
 #if defined(__GNUC__)
 #define MCU_INLINE static inline __attribute__((always_inline))
+#define MCU_APART __attribute__((noinline))
 #define MCU_COLD __attribute__((noinline, cold))
 #else
 #define MCU_INLINE static inline
+#define MCU_APART
 #define MCU_COLD
 #endif
 

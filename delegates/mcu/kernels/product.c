@@ -2,13 +2,7 @@
 
 #include "delegates/mcu/kernels/lanes.h"
 
-/* Positions of a tile. Eight sums, four values of x and two weights fit into the registers of Armv7-M, not into the
- * eight low ones of Armv6-M. */
-#if defined(__ARM_ARCH_6M__)
-#define TILE 2
-#else
-#define TILE 4
-#endif
+#define TILE VIREO_MCU_TILE
 
 enum {
   kBlockBytes = 2048, /* of x; a pair of filters is widened once a block */
@@ -302,26 +296,37 @@ static void multiply(const product* p, int32_t first, int32_t tiles) {
 /* ---- Convolutions */
 
 static int32_t padded_k(int32_t k) { return (k + 3) & ~3; }
-static int32_t tiles_of(int32_t padded, int32_t positions) {
-  const int32_t needed = (positions + TILE - 1) / TILE, fit = kBlockBytes / (2 * TILE * padded);
+static int32_t tiles_of(int32_t padded, int32_t positions, int32_t tile) {
+  const int32_t needed = (positions + tile - 1) / tile, fit = kBlockBytes / (2 * tile * padded);
   const int32_t most = fit < 2 ? 2 : fit > kMostTiles ? kMostTiles : fit;
   return needed < most ? needed : most;
 }
 /* Tiles, a pair of filters, and a window in the order of k. */
-static uint32_t scratch_bytes(int32_t padded, int32_t tiles) {
-  return (uint32_t)(padded * (2 * TILE * tiles + 2 * 2 + 1));
+static uint32_t scratch_bytes(int32_t k, int32_t positions, int32_t tile) {
+  const int32_t padded = padded_k(k);
+  return (uint32_t)(padded * (2 * tile * tiles_of(padded, positions, tile) + 2 * 2 + 1));
 }
 
 static int32_t conv_k(const vireo_mcu_conv* c) { return c->in_channels * c->kernel[0] * c->kernel[1]; }
 
-uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c) {
-  const int32_t padded = padded_k(conv_k(c));
-  return scratch_bytes(padded, tiles_of(padded, c->out[0] * c->out[1]));
+uint32_t vireo_mcu_conv_scratch_on(const vireo_mcu_conv* c, int32_t tile) {
+  return scratch_bytes(conv_k(c), c->out[0] * c->out[1], tile);
 }
+uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c) { return vireo_mcu_conv_scratch_on(c, TILE); }
 
 /* Whether a window is one element, in its place. */
 static int is_point(const vireo_mcu_conv* c) {
-  return c->kernel[0] * c->kernel[1] == 1 && (c->stride[0] | c->stride[1]) == 1 && (c->pad[0] | c->pad[1]) == 0;
+  return c->kernel[0] * c->kernel[1] == 1 && (c->stride[0] | c->stride[1]) == 1 && (c->pad[0] | c->pad[1]) == 0 &&
+         c->in[0] == c->out[0] && c->in[1] == c->out[1];
+}
+
+/* All channels of a block of positions are in scratch memory before any of them is written. The last tile goes back to
+ * positions of the one before it, so the two have to be of one block. */
+int vireo_mcu_conv_in_place(const vireo_mcu_conv* c, int32_t tile) {
+  const int32_t positions = c->out[0] * c->out[1];
+  const int32_t block = tile * tiles_of(padded_k(conv_k(c)), positions, tile);
+  const int32_t last = positions % block;
+  return is_point(c) && c->groups == 1 && c->in_channels == c->out_channels && (last % tile == 0 || last > tile);
 }
 
 /* The window of output (oy, ox) in the order [channel, tap], or [tap, channel] of channels last. */
@@ -407,7 +412,7 @@ void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t
   p.padded = padded_k(p.k);
   p.channels = c->out_channels;
   p.positions = c->out[0] * c->out[1];
-  p.tiles = tiles_of(p.padded, p.positions);
+  p.tiles = tiles_of(p.padded, p.positions, TILE);
   p.w = w;
   p.w_channel = p.k;
   const int strided = c->last && taps > 1 && c->in_channels > 1;
@@ -441,10 +446,8 @@ void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t
 
 /* ---- Matrix products */
 
-uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g) {
-  const int32_t padded = padded_k(g->k);
-  return scratch_bytes(padded, tiles_of(padded, g->m));
-}
+uint32_t vireo_mcu_gemm_scratch_on(const vireo_mcu_gemm* g, int32_t tile) { return scratch_bytes(g->k, g->m, tile); }
+uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g) { return vireo_mcu_gemm_scratch_on(g, TILE); }
 
 void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
                         const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch) {
@@ -453,7 +456,7 @@ void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t
   p.padded = padded_k(g->k);
   p.channels = g->n;
   p.positions = g->m;
-  p.tiles = tiles_of(p.padded, p.positions);
+  p.tiles = tiles_of(p.padded, p.positions, TILE);
   p.w = b;
   p.w_first = 0;
   p.w_channel = 1;

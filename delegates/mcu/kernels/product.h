@@ -10,6 +10,16 @@
 
 #include "delegates/mcu/kernels/requantize.h"
 
+/* Positions of a tile. Eight sums, four values of x and two weights fit into the registers of Armv7-M, not into the
+ * eight low ones of Armv6-M. */
+#ifndef VIREO_MCU_TILE
+#if defined(__ARM_ARCH_6M__)
+#define VIREO_MCU_TILE 2
+#else
+#define VIREO_MCU_TILE 4
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,6 +40,10 @@ typedef struct {
 void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
                         const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch);
 uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c);
+/* On a core whose VIREO_MCU_TILE is `tile`. */
+uint32_t vireo_mcu_conv_scratch_on(const vireo_mcu_conv* c, int32_t tile);
+/* Whether y may be x, of in_channels * groups == out_channels * groups, on such a core. */
+int vireo_mcu_conv_in_place(const vireo_mcu_conv* c, int32_t tile);
 
 /* Filters of one input channel: no product, but windows that slide over a plane. */
 static inline int vireo_mcu_is_depthwise(const vireo_mcu_conv* c) { return c->in_channels == 1 && c->groups > 1; }
@@ -43,6 +57,7 @@ typedef struct {
 void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
                         const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch);
 uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g);
+uint32_t vireo_mcu_gemm_scratch_on(const vireo_mcu_gemm* g, int32_t tile);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
-// What the kernels of delegates/mcu/kernels ask of a node, and how they take its codes.
-#ifndef VIREO_DELEGATES_MCU_ADAPTERS_SERVE_H_
-#define VIREO_DELEGATES_MCU_ADAPTERS_SERVE_H_
+// What the kernels of delegates/mcu/kernels ask of a node: shared by adapters.def's rows and by whoever makes flat
+// plans.
+#ifndef VIREO_DELEGATES_MCU_NODES_SERVE_H_
+#define VIREO_DELEGATES_MCU_NODES_SERVE_H_
 
-#include "delegates/cpu/cpu_op.h"
 #include "delegates/mcu/kernels/requantize.h"
+#include "sdk/graph/node_view.h"
 #include "sdk/ops/shared/integer_product.h"
 #include "sdk/ops/shared/window.h"
 
@@ -24,7 +25,7 @@ inline bool is_small(const GraphValue& v) {
 }
 
 // All sizes are known and fit.
-inline bool serves_sizes(const CpuQuery& q) {
+inline bool serves_sizes(const NodeView& q) {
   if (!q.is_static()) return false;
   for (uint32_t i = 0; i < q.input_count; ++i) {
     if (q.inputs[i].type.dtype != DType::kNone && !is_small(q.inputs[i])) return false;
@@ -33,15 +34,12 @@ inline bool serves_sizes(const CpuQuery& q) {
 }
 
 // Constant input `i` is of multipliers that requantize.h takes.
-inline bool serves_multipliers(const CpuQuery& q, int i) {
+inline bool serves_multipliers(const NodeView& q, int i) {
   const GraphValue& m = q.inputs[i];
   return m.constant != nullptr &&
          vireo_mcu_multipliers_serve(m.as<float>(),
                                      static_cast<int32_t>(product(m.type.shape, 0, m.type.shape.rank))) != 0;
 }
-
-inline const uint8_t* codes_in(const KernelContext& ctx, size_t i) { return ctx.in(i)->as<const uint8_t>(); }
-inline uint8_t* codes_out(const KernelContext& ctx) { return ctx.out(0)->as<uint8_t>(); }
 
 inline uint8_t flip_of(DType t) { return t == DType::kU8 ? 0x80 : 0; }
 
@@ -61,7 +59,7 @@ bool read_geometry(const Geometry& g, Kernel* k) {
                             g.pad[i + 1] + 1, g.pad_end[i + 1] + 1}) {
       if (v < 1 || v > kMost) return false;
     }
-    if ((g.kernel[i + 1] - 1) * g.dilation[i + 1] > kMost || g.out[i + 1] * g.stride[i + 1] > 2 * kMost) return false;
+    if (g.kernel[i + 1] * g.dilation[i + 1] > kMost || g.out[i + 1] * g.stride[i + 1] > kMost) return false;
     k->in[i] = static_cast<int32_t>(g.in[i + 1]);
     k->out[i] = static_cast<int32_t>(g.out[i + 1]);
     k->kernel[i] = static_cast<int32_t>(g.kernel[i + 1]);
@@ -74,4 +72,4 @@ bool read_geometry(const Geometry& g, Kernel* k) {
 
 }  // namespace vireo::mcu
 
-#endif  // VIREO_DELEGATES_MCU_ADAPTERS_SERVE_H_
+#endif  // VIREO_DELEGATES_MCU_NODES_SERVE_H_

@@ -1,0 +1,87 @@
+/* What works element by element, and softmax, as records. */
+#include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/plan/call.h"
+#include "delegates/mcu/plan/parameters.h"
+
+static int is_count(int32_t count) { return count >= 1 && count <= VIREO_PLAN_MOST / 4; }
+
+/* ---- Operands a, b, y */
+
+/* Bytes of an operand with these steps; 0: out of bounds. */
+static uint32_t bytes_of(const vireo_mcu_binary* f, int32_t row, int32_t step) {
+  if (row < 0 || step < 0) return 0;
+  const uint32_t rows = mcu_times((uint32_t)f->rows - 1, (uint32_t)row);
+  const uint32_t columns = mcu_times((uint32_t)f->columns - 1, (uint32_t)step);
+  return rows > VIREO_PLAN_MOST || columns > VIREO_PLAN_MOST ? 0 : rows + columns + 1;
+}
+static int needs_of_binary(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_mcu_binary* const f = (const vireo_mcu_binary*)parameters;
+  if (!mcu_are_codes(&f->codes) || !is_count(f->rows) || !is_count(f->columns)) return 0;
+  bytes[0] = bytes_of(f, f->a_row, f->a_step);
+  bytes[1] = bytes_of(f, f->b_row, f->b_step);
+  bytes[2] = mcu_times((uint32_t)f->rows, (uint32_t)f->columns);
+  return bytes[0] != 0 && bytes[1] != 0 && bytes[2] <= VIREO_PLAN_MOST;
+}
+static void run_add(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  vireo_mcu_add((const vireo_mcu_binary*)parameters, o[0], o[1], o[2]);
+}
+static void run_mul(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  vireo_mcu_mul((const vireo_mcu_binary*)parameters, o[0], o[1], o[2]);
+}
+const vireo_mcu_kernel vireo_mcu_add_kernel = {needs_of_binary, run_add, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
+const vireo_mcu_kernel vireo_mcu_mul_kernel = {needs_of_binary, run_mul, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
+
+/* ---- Operands x, table, y */
+
+static int needs_of_table(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_plan_table* const t = (const vireo_plan_table*)parameters;
+  bytes[0] = bytes[2] = (uint32_t)t->count;
+  bytes[1] = 256;
+  return is_count(t->count);
+}
+static void run_table(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  vireo_mcu_table(o[1], o[0], ((const vireo_plan_table*)parameters)->count, o[2]);
+}
+const vireo_mcu_kernel vireo_mcu_table_kernel = {
+    needs_of_table, run_table, sizeof(vireo_plan_table), 3, 1 << 2, 0, 0, 0};
+
+static int needs_of_softmax(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_mcu_softmax* const s = (const vireo_mcu_softmax*)parameters;
+  if (!mcu_are_codes(&s->codes) || !is_count(s->outer) || !is_count(s->inner) || s->axis < 1 || s->axis > 255) return 0;
+  bytes[0] = bytes[2] = mcu_times(mcu_times((uint32_t)s->outer, (uint32_t)s->axis), (uint32_t)s->inner);
+  bytes[1] = 256 * 4;
+  return bytes[0] <= VIREO_PLAN_MOST;
+}
+static void run_softmax(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  vireo_mcu_softmax_run((const vireo_mcu_softmax*)parameters, o[0], o[1], o[2]);
+}
+const vireo_mcu_kernel vireo_mcu_softmax_kernel = {
+    needs_of_softmax, run_softmax, sizeof(vireo_mcu_softmax), 3, 1 << 2, 0, 1 << 1, 0};
+
+/* ---- Operands x, y */
+
+static int needs_of_quantize(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_plan_quantize* const q = (const vireo_plan_quantize*)parameters;
+  bytes[0] = (uint32_t)q->count * 4;
+  bytes[1] = (uint32_t)q->count;
+  return is_count(q->count) && mcu_are_codes(&q->codes);
+}
+static void run_quantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  const vireo_plan_quantize* const q = (const vireo_plan_quantize*)parameters;
+  vireo_mcu_quantize(o[0], q->count, q->scale, &q->codes, o[1]);
+}
+const vireo_mcu_kernel vireo_mcu_quantize_kernel = {
+    needs_of_quantize, run_quantize, sizeof(vireo_plan_quantize), 2, 1 << 1, 0, 1 << 0, 0};
+
+static int needs_of_dequantize(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
+  bytes[0] = (uint32_t)q->count;
+  bytes[1] = (uint32_t)q->count * 4;
+  return is_count(q->count);
+}
+static void run_dequantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+  const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
+  vireo_mcu_dequantize(o[0], q->count, q->flip, q->zero, q->scale, o[1]);
+}
+const vireo_mcu_kernel vireo_mcu_dequantize_kernel = {
+    needs_of_dequantize, run_dequantize, sizeof(vireo_plan_dequantize), 2, 1 << 1, 0, 1 << 1, 0};
