@@ -331,6 +331,11 @@ Option Command::add_option(const std::string& names, std::vector<std::string>& v
   return keep(app_->add_option(names, values, description));
 }
 
+Option Command::add_option(const std::string& names, std::pair<std::string, std::string>& values,
+                           const std::string& description) {
+  return keep(app_->add_option(names, values, description));
+}
+
 Option Command::add_option(const std::string& names, const std::function<void(const std::string&)>& take,
                            const std::string& description) {
   return keep(app_->add_option_function<std::string>(names, take, description));

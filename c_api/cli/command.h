@@ -101,6 +101,9 @@ class Command {
                     const std::string& description);
   // May be given often, with one value each time.
   Option add_repeated(const std::string& names, std::vector<std::string>& values, const std::string& description);
+  // Takes two values.
+  Option add_option(const std::string& names, std::pair<std::string, std::string>& values,
+                    const std::string& description);
   // One of the choices' names, in any case, or its number. `take` gets the number.
   Option add_choice(const std::string& names, const std::map<std::string, int>& choices,
                     const std::function<void(int)>& take, const std::string& description);

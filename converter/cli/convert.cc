@@ -9,6 +9,7 @@
 #include "c_api/cli/nearest.h"
 #include "c_api/cli/options.h"
 #include "c_api/cli/reference.h"
+#include "converter/cli/firmware.h"
 #include "converter/cli/import_options.h"
 #include "converter/cli/int4.h"
 #include "converter/cli/int8.h"
@@ -30,6 +31,7 @@ struct ConvertOptions_here {
   std::vector<std::string> shapes, bounds, skip, states, targets;
   ImportOptions import;
   QuantizeRequest by_data;
+  std::pair<std::string, std::string> emit;  // what, and the folder; "": nothing
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   bool no_optimize = false, json = false;
@@ -278,10 +280,13 @@ void convert(const ConvertOptions_here& given, Context& context) {
   ConvertOptions_here settled = given;
   std::optional<quant::Recipe> recipe = settle_recipe(&settled);
   const ConvertOptions_here options = for_targets(settled, profiles);
-  if (!profiles.empty() && options.output.empty())
-    throw Failure("--target needs a .vireo file to write to", "name it with -o");
+  const bool emits = !options.emit.first.empty();
+  if (!profiles.empty() && options.output.empty() && !emits)
+    throw Failure("--target needs a .vireo file to write to", "name it with -o, or a folder with --emit firmware DIR");
   const QuantizeRequest& by_data = options.by_data;
-  if (options.output.empty() && options.onnx.empty() && by_data.qdq.empty())
+  const target::Profile* const board =
+      emits ? &firmware_profile(options.emit.first, options.emit.second, profiles) : nullptr;
+  if (options.output.empty() && options.onnx.empty() && by_data.qdq.empty() && !emits)
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   require_apart({options.model, options.tests, options.signature, options.check, by_data.data, by_data.recipe},
                 {options.output, options.onnx, options.report, by_data.save_recipe, by_data.qdq});
@@ -329,7 +334,11 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (good && !profiles.empty()) {
     const std::vector<uint8_t> file = add_to(unwritten, options, profiles, &targets);
     check_limits(targets);
-    write_file(options.output, file.data(), file.size());
+    for (size_t i = 0; i < profiles.size(); ++i) {
+      if (&profiles[i] == board)
+        write_firmware(options.emit.second, options.model, options.output, file, *targets[i].plan, profiles[i]);
+    }
+    if (!options.output.empty()) write_file(options.output, file.data(), file.size());
     report.file_bytes = file.size();
   }
   if (good && !options.report.empty()) {
@@ -341,7 +350,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
-  for (const std::string& path : {options.onnx, by_data.qdq, by_data.save_recipe}) {
+  for (const std::string& path : {options.emit.second, options.onnx, by_data.qdq, by_data.save_recipe}) {
     if (!path.empty()) wrote += (wrote.back() == ' ' ? "" : " and ") + path;
   }
   finish(wrote, options, report, diagnostics, good, checked, targets, false, quantization.get(), context);
@@ -364,7 +373,7 @@ void check_only(const ConvertOptions_here& given, Context& context) {
   std::vector<TargetReport> targets;
   if (good && !profiles.empty()) (void)add_to(file, options, profiles, &targets);
   for (const TargetReport& target : targets) {
-    if (!target.broken.empty() || !target.troubles.empty()) context.exit_status = 1;
+    if (!target.broken.empty() || !target.troubles.empty() || !target.refused.empty()) context.exit_status = 1;
   }
   finish(options.model + " converts", options, report, diagnostics, good, false, targets, true, nullptr, context);
   if (good && !options.json) {
@@ -393,6 +402,12 @@ void add_common(Command verb, ConvertOptions_here* options) {
                "a name (vireo targets lists them) or PATH.json: place nodes on the devices of this target, reorder "
                "weights for their kernels and compile parts for them; may be repeated");
   add_limits(verb, &options->limits);
+}
+
+void add_emit(Command verb, ConvertOptions_here* options) {
+  verb.add_option("--emit", options->emit,
+                  "KIND DIR: firmware: writes C sources of the model and of all that runs it to this folder, which "
+                  "builds with a compiler alone; --target says for which microcontroller");
 }
 
 void add_signature(Command verb, ConvertOptions_here* options) {
@@ -448,6 +463,7 @@ void add_convert(Command app, Context& context) {
       .non_negative();
   verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
       .non_negative();
+  add_emit(verb, options.get());
   add_signature(verb, options.get());
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
@@ -465,6 +481,7 @@ void add_convert(Command app, Context& context) {
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
       "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
       "  vireo convert model.onnx -o model.vireo --target cpu --target npu --plugins libvireo_npu.so\n"
+      "  vireo convert int8.onnx --target cortex-m4 --emit firmware image\n"
       "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --check --bench 2 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz\n"
@@ -490,6 +507,7 @@ void add_quantize(Command app, Context& context) {
                   "matrices in 4 bits and values in float, for language models; default: what the recipe says, else "
                   "w8a8")
       .one_of({"w8a8", "w8a16", "w4a8", "w4/32"});
+  add_emit(verb, options.get());
   add_signature(verb, options.get());
   add_recipe_options(verb, &options->by_data);
   verb.add_option("--emit-onnx", options->by_data.qdq,
@@ -508,6 +526,7 @@ void add_quantize(Command app, Context& context) {
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --save-recipe recipe.json\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --recipe recipe.json\n"
       "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"
+      "  vireo quantize model.onnx --data samples.npz --target cortex-m4 --emit firmware image\n"
       "  vireo quantize lm.onnx -o lm.vireo --data book.txt --tokenizer tokenizer.json --scheme w4/32\n"
       "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float.\n"
       "The last pattern that matches a name counts.");

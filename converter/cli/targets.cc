@@ -17,6 +17,7 @@
 #include "c_api/cli/tuning.h"
 #include "converter/cli/verbs.h"
 #include "converter/emit/packed_file.h"
+#include "converter/firmware/emit.h"
 #include "quant/schemes/scheme.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
@@ -147,6 +148,7 @@ class Preparation {
     expect(nodes_of(session.get()));
     count_memory(graph, memory_of(model_, choice, bounds_));
     tell();
+    if (!profile.firmware.core.empty()) make_plan(bare);
   }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
@@ -155,6 +157,7 @@ class Preparation {
 
   // Data live as long as this does.
   void add_copies(std::vector<emit::PackedWeights>* list) {
+    if (!flat_.empty()) add_flat(list);
     for (uint32_t i = 0; i < vireo_model_packed_count(model_.get()); ++i) {
       vireo_packed_copy copy = VIREO_PACKED_COPY_INIT;
       vireo_error error = VIREO_ERROR_INIT;
@@ -283,6 +286,49 @@ class Preparation {
     }
   }
 
+  // What a microcontroller reads: the plan as one compiled part of its own, of all nodes.
+  void make_plan(const std::vector<uint8_t>& bare) {
+    const firmware::Core& core = core_of(profile_);
+    auto plan = std::make_shared<firmware::FlatPlan>();
+    std::vector<firmware::Refusal> refusals;
+    std::string error;
+    const ModelBytes file = aligned(bare);
+    if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, plan.get(), &refusals,
+                                  &error)) {
+      for (const firmware::Refusal& r : refusals)
+        report_.refused.push_back(r.op + " node \"" + r.node + "\": " + r.reason);
+      if (!error.empty()) report_.refused.push_back(error);
+      return;
+    }
+    CompiledHead head = {};
+    head.checked = 1;
+    flat_.resize(sizeof head + plan->bytes());
+    std::memcpy(flat_.data(), &head, sizeof head);
+    std::memcpy(flat_.data() + sizeof head, plan->words.data(), plan->bytes());
+    flat_name_ = {};
+    pack_delegate("mcu", flat_name_.delegate);
+    flat_name_.kind = kCompiledPart;
+    flat_name_.sizes[0] = static_cast<int64_t>(plan->steps.size());
+    flat_name_.sizes[1] = plan->model;
+    flat_name_.sizes[2] = core.tile;
+    flat_name_.bytes = flat_.size();
+    report_.arena_of = "plan";
+    report_.arena_bytes = plan->arena_bytes;
+    report_.broken.clear();
+    if (profile_.arena_bytes != 0 && plan->arena_bytes > profile_.arena_bytes)
+      report_.broken.push_back("target " + profile_.name + ": the arena takes " + std::to_string(plan->arena_bytes) +
+                               " bytes, memory.arena allows " + std::to_string(profile_.arena_bytes));
+    report_.plan = std::move(plan);
+  }
+  void add_flat(std::vector<emit::PackedWeights>* list) {
+    emit::PackedWeights w = {};
+    w.name = flat_name_;
+    w.data = flat_.data();
+    ++report_.parts;
+    report_.compiled_bytes += flat_.size();
+    list->push_back(w);
+  }
+
   void count_memory(const fb::Model& graph, const vireo_memory& here) {
     const auto* const portable = graph.plans()->Get(0)->subgraphs();
     const bool planned = portable != nullptr && portable->size() != 0;
@@ -331,6 +377,8 @@ class Preparation {
   Bounds bounds_;
   std::vector<Placed> nodes_;
   TargetReport report_;
+  std::vector<uint8_t> flat_;  // a flat plan behind its head, where there is one
+  PackEntry flat_name_ = {};
 };
 
 std::vector<uint8_t> rewritten(Span<const uint8_t> file, const std::string& name,
@@ -361,6 +409,17 @@ std::vector<Profile> read_profiles(const std::vector<std::string>& names) {
     }
   }
   return list;
+}
+
+const firmware::Core& core_of(const Profile& profile) {
+  const firmware::Core* const core = firmware::find_core(profile.firmware.core);
+  if (core == nullptr)
+    throw Failure("target " + profile.name + ": \"firmware.core\": there is no core " + profile.firmware.core,
+                  "cores: " + firmware::core_names());
+  if (!firmware::has_board(profile.firmware.board))
+    throw Failure("target " + profile.name + ": \"firmware.board\": there is no board " + profile.firmware.board,
+                  "boards: " + firmware::board_names());
+  return *core;
 }
 
 std::string common_precision(const std::vector<Profile>& profiles, const std::string& given) {
@@ -412,6 +471,14 @@ std::vector<uint8_t> with_targets(Span<const uint8_t> file, const std::string& n
 }
 
 void check_limits(const std::vector<TargetReport>& reports) {
+  for (const TargetReport& report : reports) {
+    if (report.refused.empty()) continue;
+    std::string nodes;
+    for (const std::string& line : report.refused) nodes += "\n  " + line;
+    throw Failure("target " + report.name + " cannot run the model:" + nodes,
+                  "microcontrollers run models in 8 bits: vireo quantize MODEL --data SAMPLES --target " + report.name +
+                      "; what still has no kernel needs the whole runtime (--target mcu), or another operator");
+  }
   std::string all;
   for (const TargetReport& report : reports) {
     for (const std::string& line : report.broken) all += (all.empty() ? "" : "\n  ") + line;
@@ -442,6 +509,7 @@ Json json_of(const TargetReport& report, bool nodes) {
               {"compiled_bytes", report.compiled_bytes},
               {"assumed", report.assumed},
               {"limits_broken", report.broken},
+              {"refused", report.refused},
               {"other_types", troubles}};
   if (nodes) out["nodes"] = report.nodes;
   return out;
@@ -468,8 +536,8 @@ std::string verdict_of(const TargetReport& report) {
   if (!report.broken.empty() || (report.arena_limit == 0 && report.file_limit == 0)) return text;
   text += "  target " + report.name + ": within its limits";
   if (report.arena_limit != 0) {
-    text += ", " + (report.arena_of == "session" ? "arena" : report.arena_of) + " " + bytes_text(report.arena_bytes) +
-            " of " + bytes_text(report.arena_limit);
+    text += ", " + (report.arena_of == "session" || report.arena_of == "plan" ? "arena" : report.arena_of) + " " +
+            bytes_text(report.arena_bytes) + " of " + bytes_text(report.arena_limit);
   }
   if (report.file_limit != 0)
     text += ", file " + bytes_text(report.file_bytes) + " of " + bytes_text(report.file_limit);
@@ -490,7 +558,7 @@ std::string text_of(const TargetReport& report) {
   std::string text;
   for (const std::string& line : report.assumed) text += "  " + line + "\n";
   text += "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes);
-  if (report.arena_of != "session")
+  if (report.arena_of != "session" && report.arena_of != "plan")
     text += " of " + report.arena_of + " (scratch and tables of the target come on top)";
   if (report.constants > 0)
     text += ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes);
@@ -500,6 +568,7 @@ std::string text_of(const TargetReport& report) {
   for (const TargetReport::Device& d : report.devices) text += text_of(d);
   for (const TargetReport::Trouble& t : report.troubles)
     text += "  target " + report.name + " does not compute in this type: \"" + t.node + "\", " + t.what + "\n";
+  for (const std::string& line : report.refused) text += "  target " + report.name + " has no kernel: " + line + "\n";
   return text + verdict_of(report);
 }
 

@@ -4,11 +4,13 @@
 #define VIREO_CONVERTER_CLI_TARGETS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "c_api/cli/app.h"
 #include "converter/convert.h"
+#include "converter/firmware/flat_plan.h"
 #include "converter/target/profile.h"
 
 namespace vireo::cli {
@@ -42,14 +44,16 @@ struct TargetReport {
   };
   std::string name;
   std::vector<Device> devices;
-  std::vector<std::string> assumed;  // dimensions that nobody gave a size
-  std::vector<Trouble> troubles;     // types that the target does not compute in
-  std::vector<std::string> broken;   // limits, with figures
+  std::vector<std::string> assumed;                // dimensions that nobody gave a size
+  std::vector<Trouble> troubles;                   // types that the target does not compute in
+  std::vector<std::string> broken;                 // limits, with figures
+  std::vector<std::string> refused;                // nodes without a kernel, where all have to have one
+  std::shared_ptr<const firmware::FlatPlan> plan;  // of a microcontroller, where nothing was refused
   Json nodes = Json::array();
   size_t constants = 0, parts = 0;
   // What arena_bytes counts: a whole "session" of this machine; or, where the target's pointers are of another size and
   // scratch and tables of this machine say nothing of it, the "tensors" of the file's portable plan, or, where it has
-  // none, "planned tensors": as this machine's kernels need them.
+  // none, "planned tensors": as this machine's kernels need them; "plan": the arena of a flat plan, to the byte.
   std::string arena_of = "session";
   uint64_t arena_bytes = 0, packed_bytes = 0, compiled_bytes = 0;
   uint64_t arena_limit = 0, file_bytes = 0, file_limit = 0;  // limits: 0 where the profile has none
@@ -64,7 +68,9 @@ std::string table_of_nodes(const TargetReport& report);  // and why each is not 
 std::vector<uint8_t> with_targets(Span<const uint8_t> file, const std::string& name,
                                   const std::vector<target::Profile>& profiles, const TargetOptions& options,
                                   const std::string& note, std::vector<TargetReport>* reports);
-// Throws Failure that has all limits that a target breaks.
+// The target's core by its profile, which has one; throws Failure where that core, or its board, is unknown.
+const firmware::Core& core_of(const target::Profile& profile);
+// Throws Failure that has all nodes that a target refuses, or all limits that one breaks.
 void check_limits(const std::vector<TargetReport>& reports);
 
 // The shipped profiles, and whether their devices are here.

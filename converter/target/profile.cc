@@ -25,10 +25,11 @@ class Reader {
     if (!json.is_object()) return bad("", "a profile is an object with \"name\" and \"devices\"");
     const bool good = keys(json, "",
                            {"name", "description", "devices", "memory", "types", "precision", "layout", "skip",
-                            "alignment", "pack"}) &&
+                            "alignment", "pack", "firmware"}) &&
                       text(json, "name", true, &out->name) && text(json, "description", false, &out->description) &&
                       devices(json, out) && memory(json, out) && types(json, out) && precision(json, out) &&
-                      layout(json, out) && skip(json, out) && alignment(json, out) && pack(json, out);
+                      layout(json, out) && skip(json, out) && alignment(json, out) && pack(json, out) &&
+                      firmware(json, out);
     if (!good) return false;
     if (out->name == "none" || out->name == "help" || out->name.find_first_of(",=/") != std::string::npos)
       return bad("name", "a name of its own, without , = and /");
@@ -55,7 +56,7 @@ class Reader {
   bool text(const Json& json, const std::string& key, bool needed, std::string* out, const std::string& where = "") {
     if (!json.contains(key)) return needed ? bad(where + key, "a text: it is missing") : true;
     const Json& value = json[key];
-    const size_t most = key == "description" ? 400 : kMaxText;
+    const size_t most = key == "description" || key == "flags" ? 400 : kMaxText;
     if (!value.is_string() || value.get_ref<const std::string&>().size() > most ||
         (needed && value.get_ref<const std::string&>().empty()) ||
         value.get_ref<const std::string&>().find('\0') != std::string::npos)
@@ -133,6 +134,16 @@ class Reader {
         !whole(m, "pointer", "memory.", 4, 8, &out->pointer_bytes))
       return false;
     return out->pointer_bytes % 4 == 0 || bad("memory.pointer", "4 or 8");
+  }
+
+  bool firmware(const Json& json, Profile* out) {
+    if (!json.contains("firmware")) return true;
+    const Json& f = json["firmware"];
+    if (!f.is_object()) return bad("firmware", "an object with \"core\", \"compiler\", \"flags\" and \"board\"");
+    const std::string in = "firmware.";
+    return keys(f, in, {"core", "compiler", "flags", "board"}) && text(f, "core", true, &out->firmware.core, in) &&
+           text(f, "compiler", true, &out->firmware.compiler, in) && text(f, "flags", true, &out->firmware.flags, in) &&
+           text(f, "board", true, &out->firmware.board, in);
   }
 
   bool types(const Json& json, Profile* out) {

@@ -23,8 +23,17 @@ struct ProfileDevice {
   const std::string& text() const { return device.empty() ? delegate : device; }
 };
 
+// Of a microcontroller: how images with flat plans are made for it (converter/firmware).
+struct FirmwareProfile {
+  std::string core;      // by whose kernels the plan is made; "": the target has no flat plan
+  std::string compiler;  // "arm-none-eabi-gcc"
+  std::string flags;     // of it, that say what the core is
+  std::string board;     // whose startup code the self-test has
+};
+
 struct Profile {
   std::string name, description;
+  FirmwareProfile firmware;
   std::vector<ProfileDevice> devices;
   uint64_t arena_bytes = 0, file_bytes = 0;  // at most; 0: any
   uint64_t pointer_bytes = 0;                // of the target's pointers, 4 or 8; 0: as on the converting machine

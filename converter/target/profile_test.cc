@@ -33,6 +33,7 @@ TEST(Profile, AllThatItMaySay) {
   ASSERT_TRUE(parse(R"({"name": "board", "description": "d", "precision": "bf16", "layout": "nchw", "skip": ["fold"],
     "types": ["int8", "float32"], "alignment": 4096, "pack": false,
     "memory": {"arena": 1000, "file": 2000, "pointer": 4},
+    "firmware": {"core": "cortex-m4", "compiler": "gcc", "flags": "-mthumb", "board": "desk"},
     "devices": [{"delegate": "npu", "rates": {"i8": 2e12, "launch_ns": 0}, "watts": 1.5}, {"device": "cpu"}]})",
                     &p, &error))
       << error;
@@ -52,6 +53,18 @@ TEST(Profile, AllThatItMaySay) {
   EXPECT_EQ(p.skip, (std::vector<std::string>{"choose_layout", "fold"}));
   EXPECT_EQ(p.alignment, 4096u);
   EXPECT_FALSE(p.pack);
+  EXPECT_EQ(p.firmware.core, "cortex-m4");
+  EXPECT_EQ(p.firmware.compiler, "gcc");
+  EXPECT_EQ(p.firmware.flags, "-mthumb");
+  EXPECT_EQ(p.firmware.board, "desk");
+}
+
+TEST(Profile, FirmwareIsWhole) {
+  key_refused(R"("firmware": "cortex-m4")", {"firmware", "an object"});
+  key_refused(R"("firmware": {"core": "cortex-m4", "compiler": "gcc", "flags": "-mthumb"})",
+              {"firmware.board", "missing"});
+  key_refused(R"("firmware": {"core": ""})", {"firmware.core", "a text of 1"});
+  key_refused(R"("firmware": {"cores": "x"})", {"there is no key", "firmware.cores", "compiler"});
 }
 
 TEST(Profile, WhatItMayNotSay) {

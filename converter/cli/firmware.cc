@@ -1,0 +1,140 @@
+#include "converter/cli/firmware.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "c_api/cli/app.h"
+#include "c_api/cli/file.h"
+#include "converter/cli/onnx_source.h"
+#include "converter/cli/targets.h"
+#include "converter/firmware/emit.h"
+#include "converter/firmware/on_plan.h"
+#include "sdk/format/container.h"
+#include "sdk/format/model_generated.h"
+
+namespace vireo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using firmware::FlatPlan;
+using firmware::PlanValue;
+using firmware::SelfTest;
+
+constexpr uint32_t kMadeUpCases = 4;
+constexpr size_t kMostKeptBytes = 16384;  // of embedded tests' inputs: they lie in the image's flash
+
+// Inputs of the file's embedded tests, as many as fit.
+void keep_tests(const std::vector<uint8_t>& file, const FlatPlan& plan, SelfTest* test) {
+  FileHeader header;
+  Error e;
+  if (read_header({file.data(), file.size()}, file.size(), &header, &e) != Status::kOk) return;
+  const fb::Model& model = *fb::GetModel(file.data() + header.model_offset);
+  size_t kept = 0;
+  for (uint32_t c = 0; model.tests() != nullptr && c < model.tests()->size(); ++c) {
+    const auto& inputs = *model.tests()->Get(c)->inputs();
+    std::vector<std::vector<uint8_t>> list;
+    for (uint32_t i = 0; i < inputs.size() && i < plan.inputs.size(); ++i) {
+      const fb::TestTensor& t = *inputs.Get(i);
+      if (t.size() != plan.inputs[i].bytes || t.dtype() != static_cast<uint8_t>(plan.inputs[i].dtype)) break;
+      const uint8_t* const from = file.data() + model.segments()->Get(t.segment())->offset() + t.offset();
+      list.emplace_back(from, from + t.size());
+      kept += t.size();
+    }
+    if (list.size() != plan.inputs.size() || kept > kMostKeptBytes) return;
+    test->cases.push_back(std::move(list));
+  }
+}
+
+std::vector<uint8_t> session_outputs(const Model& model, vireo_session* session, const FlatPlan& plan,
+                                     const std::vector<std::vector<uint8_t>>& inputs) {
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Array& a = arrays.emplace_back();
+    a.dtype = static_cast<vireo_dtype>(plan.inputs[i].dtype);
+    a.dims = plan.inputs[i].dims;
+    a.bytes = inputs[i];
+  }
+  std::vector<uint8_t> all;
+  for (const Array& out : run_once(model, session, arrays)) all.insert(all.end(), out.bytes.begin(), out.bytes.end());
+  return all;
+}
+
+}  // namespace
+
+const target::Profile& firmware_profile(const std::string& kind, const std::string& folder,
+                                        const std::vector<target::Profile>& profiles) {
+  if (kind != "firmware")
+    throw Failure("--emit " + kind + ": there is no such kind", "write --emit firmware " + folder);
+  const target::Profile* found = nullptr;
+  for (const target::Profile& p : profiles) {
+    if (p.firmware.core.empty()) continue;
+    if (found != nullptr)
+      throw Failure("--emit firmware is for one microcontroller, and --target names " + found->name + " and " + p.name,
+                    "convert for each, into a folder each");
+    found = &p;
+  }
+  if (found == nullptr) {
+    std::string names;
+    for (const target::ShippedProfile& p : target::shipped_profiles()) {
+      if (std::strstr(p.text, "\"firmware\"") != nullptr) names += (names.empty() ? "" : ", ") + std::string(p.name);
+    }
+    throw Failure("--emit firmware needs to know the microcontroller",
+                  "add --target with one of " + names + ", or with a profile that has \"firmware\"");
+  }
+  (void)core_of(*found);
+  std::error_code ignored;
+  if (fs::exists(folder, ignored) &&
+      (!fs::is_directory(folder, ignored) ||
+       (!fs::is_empty(folder, ignored) && !fs::exists(fs::path(folder) / "manifest.json", ignored))))
+    throw Failure("--emit firmware " + folder + ": it is there, and not a folder that an earlier --emit wrote",
+                  "name a folder that is not there yet, or an empty one");
+  return *found;
+}
+
+void write_firmware(const std::string& folder, const std::string& model, const std::string& output,
+                    const std::vector<uint8_t>& file, const FlatPlan& plan, const target::Profile& profile) {
+  const std::string name = firmware::identifier(fs::path(output.empty() ? model : output).stem().string());
+  SelfTest test;
+  keep_tests(file, plan, &test);
+  test.made_up = kMadeUpCases;
+  test.amplitudes = firmware::input_amplitudes(plan);
+  // This machine's kernels take tiles of another size than some cores: the same plan but for that.
+  FlatPlan here = plan;
+  std::vector<firmware::Refusal> refusals;
+  std::string error;
+  FileBytes copy;
+  copy.resize(file.size());
+  std::memcpy(copy.data(), file.data(), file.size());
+  const ModelBytes bytes = share(std::move(copy));
+  firmware::OnPlan on_plan;
+  if (!firmware::make_flat_plan({static_cast<const uint8_t*>(bytes.data), bytes.size}, firmware::host_core(), &here,
+                                &refusals, &error) ||
+      !on_plan.open(here, &error))
+    throw Failure("no flat plan for this machine: " + error, "report this model");
+  const Model loaded(bytes, model, 1);
+  SessionChoice choice{"cpu", 1};
+  choice.target = "none";
+  const Session session = make_session(loaded, choice, Bounds());
+  test.hash = firmware::kEmptyTestHash;
+  for (uint32_t c = 0; c < test.cases.size() + test.made_up; ++c) {
+    const auto inputs = c < test.cases.size() ? test.cases[c]
+                                              : firmware::test_inputs(plan, test.amplitudes,
+                                                                      c - static_cast<uint32_t>(test.cases.size()));
+    const std::vector<uint8_t> wanted = session_outputs(loaded, session.get(), plan, inputs);
+    if (wanted != on_plan.run(inputs))
+      throw Failure("the flat plan of " + model + " computes other values than a session does", "report this model");
+    test.hash = firmware::test_hash(test.hash, wanted.data(), wanted.size());
+  }
+  const firmware::Target target{profile.name, profile.firmware.core, profile.firmware.compiler, profile.firmware.flags,
+                                profile.firmware.board};
+  for (const firmware::File& f :
+       firmware::firmware_folder(plan, target, name, fs::path(model).filename().string(), version_number(), test)) {
+    const fs::path path = fs::path(folder) / f.path;
+    std::error_code code;
+    fs::create_directories(path.parent_path(), code);
+    if (code) throw Failure("cannot make the folder " + path.parent_path().string() + ": " + code.message());
+    write_file(path.string(), f.text);
+  }
+}
+
+}  // namespace vireo::cli

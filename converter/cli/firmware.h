@@ -1,0 +1,26 @@
+// The folder that --emit firmware writes: the flat plan of a target as C, with a self-test whose results are known.
+#ifndef VIREO_CONVERTER_CLI_FIRMWARE_H_
+#define VIREO_CONVERTER_CLI_FIRMWARE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converter/firmware/flat_plan.h"
+#include "converter/target/profile.h"
+
+namespace vireo::cli {
+
+// The one of the targets that --emit is for. Throws Failure where there is none or more than one, for an unknown
+// `kind`, and for a folder that has something else in it.
+const target::Profile& firmware_profile(const std::string& kind, const std::string& folder,
+                                        const std::vector<target::Profile>& profiles);
+
+// `file`: the .vireo file's bytes, whose session computes what the self-test has to print; `plan` is compared with it
+// first. `model`, `output`: files that the model is named after.
+void write_firmware(const std::string& folder, const std::string& model, const std::string& output,
+                    const std::vector<uint8_t>& file, const firmware::FlatPlan& plan, const target::Profile& profile);
+
+}  // namespace vireo::cli
+
+#endif  // VIREO_CONVERTER_CLI_FIRMWARE_H_

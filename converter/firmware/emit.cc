@@ -1,0 +1,530 @@
+#include "converter/firmware/emit.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "converter/firmware/sources.h"
+
+namespace vireo::firmware {
+namespace {
+
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* kTemplates = "converter/firmware/templates/";
+
+struct Board {
+  const char* name;
+  const char* family;  // the folder of its startup code and linker script
+  const char* qemu;
+  const char* flash;
+  const char* ram;
+};
+constexpr Board kBoards[] = {
+    {"mps2-an385", "cortex-m", "qemu-system-arm -M mps2-an385", "4M", "256K"},
+    {"mps2-an386", "cortex-m", "qemu-system-arm -M mps2-an386", "4M", "256K"},
+    {"mps2-an500", "cortex-m", "qemu-system-arm -M mps2-an500", "4M", "256K"},
+    {"mps3-an547", "cortex-m", "qemu-system-arm -M mps3-an547", "512K", "256K"},
+    {"riscv-virt", "riscv", "qemu-system-riscv32 -M virt -bios none", "4M", "256K"},
+};
+const Board* find_board(const std::string& name) {
+  const auto* const found =
+      std::find_if(std::begin(kBoards), std::end(kBoards), [&](const Board& b) { return name == b.name; });
+  return found == std::end(kBoards) ? nullptr : found;
+}
+
+// What a kernel brings along.
+struct KernelSources {
+  uint16_t number;
+  std::vector<const char*> plan, kernels;
+};
+const std::vector<KernelSources>& kernel_sources() {
+  const std::vector<const char*> product = {"call_product.c", "conv_bounds.c"},
+                                 codes = {"call_codes.c", "parameters.h"};
+  static const std::vector<KernelSources> list = {
+      {1, product, {"product.c", "product.h"}},
+      {2, {"call_depthwise.c", "conv_bounds.c"}, {"depthwise.c", "depthwise.h", "product.h"}},
+      {3, product, {"product.c", "product.h"}},
+      {4, {"call_pool.c"}, {"pool.c", "pool.h"}},
+      {5, {"call_pool.c"}, {"pool.c", "pool.h"}},
+      {6, codes, {"codes.c", "codes.h"}},
+      {7, codes, {"codes.c", "codes.h"}},
+      {8, codes, {"codes.c", "codes.h"}},
+      {9, codes, {"codes.c", "codes.h"}},
+      {10, codes, {"codes.c", "codes.h"}},
+      {11, codes, {"codes.c", "codes.h"}},
+  };
+  return list;
+}
+
+// Bytes of code of a source on the widest of the cores, by gcc 12, and a twentieth more.
+constexpr struct {
+  const char* source;
+  uint32_t bytes;
+} kCode[] = {{"call_codes.c", 610}, {"call_depthwise.c", 105}, {"call_pool.c", 370},  {"call_product.c", 360},
+             {"codes.c", 1430},     {"conv_bounds.c", 555},    {"depthwise.c", 3170}, {"pool.c", 1200},
+             {"product.c", 6310},   {"requantize.c", 730}};
+// The executor, the self-test, startup code, and memory's functions; what a compiler's library computes in its place
+// for cores without a floating-point unit.
+constexpr uint32_t kBaseCode = 2300, kFloatLibrary = 2048, kFloatLibraryOfArmv6 = 4096;
+// Of the deepest path: 652 to 900 bytes by gcc 12.
+constexpr uint32_t kStack = 1024;
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+  return text;
+}
+
+std::string filled(const std::string& path, const Words& words) {
+  std::string text = source_text((kTemplates + path).c_str());
+  for (const auto& [word, value] : words) text = replaced(std::move(text), word, value);
+  return text;
+}
+
+// A source of the repository, whose includes are now beside it.
+File copied(const std::string& folder, const std::string& file, const std::string& to) {
+  std::string text = source_text((folder + file).c_str());
+  text = replaced(std::move(text), "#include \"delegates/mcu/kernels/", "#include \"");
+  text = replaced(std::move(text), "#include \"delegates/mcu/plan/", "#include \"");
+  return {to + file, std::move(text)};
+}
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); });
+  return text;
+}
+
+std::string hex(uint32_t word) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08xu", word);
+  return text;
+}
+
+std::string exact(float value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
+  std::string number = text;
+  if (number.find_first_of(".en") == std::string::npos) number += ".0";
+  return number + "f";
+}
+
+const char* c_type(DType t) {
+  switch (t) {
+    case DType::kF32:
+      return "float";
+    case DType::kI8:
+      return "int8_t";
+    case DType::kU8:
+      return "uint8_t";
+    case DType::kI16:
+      return "int16_t";
+    case DType::kI32:
+      return "int32_t";
+    default:
+      return "uint8_t";
+  }
+}
+
+std::string shape_text(const PlanValue& v) {
+  std::string text = std::string(dtype_name(v.dtype)) + " [";
+  for (size_t i = 0; i < v.dims.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(v.dims[i]);
+  return text + "]";
+}
+
+// Names of values as C identifiers, each once.
+std::vector<std::string> value_names(const FlatPlan& plan) {
+  std::vector<std::string> names;
+  std::set<std::string> taken = {"plan", "arena", "open", "test_inputs"};
+  for (const auto* side : {&plan.inputs, &plan.outputs}) {
+    for (const PlanValue& v : *side) {
+      const std::string base = identifier(v.name);
+      std::string name = base;
+      for (int i = 2; !taken.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+class Folder {
+ public:
+  Folder(const FlatPlan& plan, const Target& target, const std::string& name, const std::string& source,
+         const std::string& version, const SelfTest& test)
+      : plan_(plan),
+        target_(target),
+        board_(*find_board(target.board)),
+        name_(name),
+        up_(upper(name)),
+        source_(source),
+        version_(version),
+        test_(test),
+        values_(value_names(plan)) {}
+
+  std::vector<File> run() {
+    sources();
+    files_.push_back({"model/" + name_ + ".h", header()});
+    files_.push_back({"model/" + name_ + ".c", constants()});
+    files_.push_back({"model/" + name_ + "_arena.c", arena()});
+    files_.push_back({"model/" + name_ + "_tests.h", tests_header()});
+    files_.push_back({"model/" + name_ + "_tests.c", tests()});
+    const Words words = this->words();
+    const std::string board = std::string("board/") + board_.name + "/";
+    files_.push_back({board + "startup.c", filled(std::string(board_.family) + "/startup.c", words)});
+    files_.push_back({board + "link.ld", filled(std::string(board_.family) + "/link.ld", words)});
+    files_.push_back({"board/board.h", filled("board.h", words)});
+    files_.push_back({"board/libc/string.h", filled("libc/string.h", words)});
+    files_.push_back({"board/libc/memory.c", filled("libc/memory.c", words)});
+    files_.push_back({"test/selftest.c", filled("test/selftest.c", {{"thismodel", name_}, {"THISMODEL", up_}})});
+    files_.push_back({"tools/budget.awk", filled("budget.awk", words)});
+    files_.push_back({"Makefile", filled("Makefile", words)});
+    files_.push_back({"CMakeLists.txt", filled("CMakeLists.txt", words)});
+    files_.push_back({"README.md", filled("README.in", words)});
+    files_.push_back({"LICENSES/LICENSE", source_text("LICENSE")});
+    files_.push_back({"manifest.json", manifest()});
+    return std::move(files_);
+  }
+
+ private:
+  std::set<uint16_t> kernels() const {
+    std::set<uint16_t> list;
+    for (const PlanStep& s : plan_.steps) list.insert(s.number);
+    return list;
+  }
+
+  void sources() {
+    std::set<std::string> of_plan = {"call.h", "kernels.def", "plan.h", "vireo_mcu.c"};
+    std::set<std::string> of_kernels = {"lanes.h", "product.h", "requantize.c", "requantize.h"};
+    std::string cases;
+    for (const KernelSources& k : kernel_sources()) {
+      if (kernels().count(k.number) == 0) continue;
+      of_plan.insert(k.plan.begin(), k.plan.end());
+      of_kernels.insert(k.kernels.begin(), k.kernels.end());
+    }
+    std::set<std::pair<uint16_t, std::string>> linked;
+    for (const PlanStep& s : plan_.steps) linked.insert({s.number, s.kernel});
+    for (const auto& [number, kernel] : linked)
+      cases += "    case " + std::to_string(number) + ": return &vireo_mcu_" + kernel + "_kernel;\n";
+    for (const std::string& f : of_plan) files_.push_back(copied("delegates/mcu/plan/", f, "src/"));
+    for (const std::string& f : of_kernels) files_.push_back(copied("delegates/mcu/kernels/", f, "src/"));
+    files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu.h", "include/"));
+    files_.push_back({"src/linked.c",
+                      "/* The kernels of this folder's plan: others are not linked. */\n"
+                      "#include <stddef.h>\n\n#include \"call.h\"\n\n"
+                      "const vireo_mcu_kernel* vireo_mcu_kernel_of(uint32_t number) {\n"
+                      "  switch (number) {\n" +
+                          cases + "    default: return NULL;\n  }\n}\n"});
+  }
+
+  std::string library_sources() const {
+    std::set<std::string> list = {"model/" + name_ + ".c", "model/" + name_ + "_arena.c"};
+    for (const File& f : files_) {
+      if (f.path.compare(0, 4, "src/") == 0 && f.path.compare(f.path.size() - 2, 2, ".c") == 0) list.insert(f.path);
+    }
+    std::string text;
+    for (const std::string& path : list) text += (text.empty() ? "" : " ") + path;
+    return text;
+  }
+
+  // ---- The model
+
+  std::string title() const {
+    return "/* " + name_ + " for " + target_.name + ": made by vireo " + version_ + " from " + source_ + ". */\n";
+  }
+
+  std::string about(const PlanValue& v, const char* what) const {
+    std::string text = std::string("\n/* ") + what + " \"" + replaced(v.name, "*/", "* /") + "\": " + shape_text(v);
+    if (v.quantized) text += ", real = " + exact(v.scale) + " * (code - " + std::to_string(v.zero) + ")";
+    return text + " */\n";
+  }
+
+  std::string header() const {
+    std::string text = title();
+    text += "#ifndef VIREO_MODEL_" + up_ + "_H_\n#define VIREO_MODEL_" + up_ + "_H_\n\n#include \"vireo_mcu.h\"\n\n" +
+            "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+    text += "#define " + up_ + "_PLAN_BYTES " + std::to_string(plan_.bytes()) + "u\n";
+    text += "#define " + up_ + "_ARENA_BYTES " + std::to_string(plan_.arena_bytes) + "u\n";
+    text += "#define " + up_ + "_STACK_BYTES " + std::to_string(stack_budget()) +
+            "u /* at most, of a call of vireo_mcu_run and of the self-test */\n";
+    text += "#define " + up_ + "_MODEL " + hex(plan_.model) + " /* which model this is */\n";
+    text += "#define " + up_ + "_INPUTS " + std::to_string(plan_.inputs.size()) + "u\n";
+    text += "#define " + up_ + "_OUTPUTS " + std::to_string(plan_.outputs.size()) + "u\n\n";
+    text += "extern const uint32_t " + name_ + "_plan[" + up_ + "_PLAN_BYTES / 4];\n";
+    text += "extern uint64_t " + name_ + "_arena[" + up_ + "_ARENA_BYTES / 8];\n\n";
+    text += "/* Once, before the first run. The session and the arena serve no other model meanwhile. */\n";
+    text += "static inline vireo_mcu_status " + name_ +
+            "_open(vireo_mcu_session* session) {\n  return vireo_mcu_open(session, " + name_ + "_plan, " + up_ +
+            "_PLAN_BYTES, " + name_ + "_arena, " + up_ + "_ARENA_BYTES);\n}\n";
+    size_t n = 0;
+    for (const auto* side : {&plan_.inputs, &plan_.outputs}) {
+      const bool input = side == &plan_.inputs;
+      for (const PlanValue& v : *side) {
+        const std::string& value = values_[n++];
+        const std::string type = c_type(v.dtype);
+        const uint32_t size = static_cast<uint32_t>(std::max<size_t>(1, dtype_bits(v.dtype) / 8));
+        text += about(v, input ? "Input" : "Output");
+        text += "#define " + up_ + "_" + upper(value) + "_COUNT " + std::to_string(v.bytes / size) + "u\n";
+        text += std::string("static inline ") + (input ? "" : "const ") + type + "* " + name_ + "_" + value +
+                "(void) {\n  return (" + (input ? "" : "const ") + type + "*)(void*)((uint8_t*)" + name_ + "_arena + " +
+                std::to_string(v.offset) + ");\n}\n";
+      }
+    }
+    return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  }
+
+  std::string constants() const {
+    std::string text =
+        title() + "#include \"" + name_ + ".h\"\n\n" +
+        "#ifndef VIREO_MCU_FLASH\n#define VIREO_MCU_FLASH /* where plans lie: a section attribute */\n#endif\n\n" +
+        "VIREO_MCU_FLASH const uint32_t " + name_ + "_plan[" + up_ + "_PLAN_BYTES / 4] = {\n";
+    for (size_t i = 0; i < plan_.words.size(); ++i) {
+      text += (i % 8 == 0 ? "    " : " ") + hex(plan_.words[i]) + ",";
+      if (i % 8 == 7 || i + 1 == plan_.words.size()) text += "\n";
+    }
+    return text + "};\n";
+  }
+
+  std::string arena() const {
+    return title() + "#include \"" + name_ + ".h\"\n\n" +
+           "#ifndef VIREO_MCU_RAM\n#define VIREO_MCU_RAM /* where arenas lie: a section attribute */\n#endif\n\n" +
+           "VIREO_MCU_RAM uint64_t " + name_ + "_arena[" + up_ + "_ARENA_BYTES / 8];\n";
+  }
+
+  // ---- The self-test
+
+  std::string tests_header() const {
+    const auto cases = static_cast<uint32_t>(test_.cases.size()) + test_.made_up;
+    return title() + "#ifndef VIREO_MODEL_" + up_ + "_TESTS_H_\n#define VIREO_MODEL_" + up_ +
+           "_TESTS_H_\n\n#include \"" + name_ + ".h\"\n\n#define " + up_ + "_TEST_CASES " + std::to_string(cases) +
+           "u\n#define " + up_ + "_TEST_HASH " + std::to_string(test_.hash) +
+           "u /* FNV-1a of all outputs of all cases */\n\n" + "void " + name_ +
+           "_test_inputs(vireo_mcu_session* session, uint32_t index);\n\n#endif\n";
+  }
+
+  std::string tests() const {
+    std::string text = title() + "#include \"" + name_ + "_tests.h\"\n\n#include <string.h>\n";
+    for (size_t c = 0; c < test_.cases.size(); ++c) {
+      for (size_t i = 0; i < test_.cases[c].size(); ++i) {
+        const std::vector<uint8_t>& bytes = test_.cases[c][i];
+        text += "\nstatic const uint8_t kCase" + std::to_string(c) + "_" + std::to_string(i) + "[] = {";
+        for (size_t b = 0; b < bytes.size(); ++b)
+          text += (b % 24 == 0 ? "\n    " : " ") + std::to_string(bytes[b]) + ",";
+        text += "\n};\n";
+      }
+    }
+    text += R"(
+static uint32_t state;
+static uint32_t next(void) { /* Numerical Recipes' linear congruence; its high bits */
+  state = state * 1664525u + 1013904223u;
+  return state >> 8;
+}
+static void fill_codes(uint8_t* to, uint32_t count) {
+  while (count-- > 0) *to++ = (uint8_t)(next() >> 4);
+}
+static void fill_reals(float* to, uint32_t count, float most) {
+  while (count-- > 0) *to++ = ((float)(next() & 0xFFFFu) - 32768.0f) * most;
+}
+
+)";
+    text += "void " + name_ + "_test_inputs(vireo_mcu_session* session, uint32_t index) {\n";
+    if (!test_.cases.empty()) {
+      text += "  switch (index) {\n";
+      for (size_t c = 0; c < test_.cases.size(); ++c) {
+        text += "    case " + std::to_string(c) + ":\n";
+        for (size_t i = 0; i < test_.cases[c].size(); ++i) {
+          const std::string which = "kCase" + std::to_string(c) + "_" + std::to_string(i);
+          text += "      memcpy(vireo_mcu_input(session, " + std::to_string(i) + ", NULL), " + which + ", sizeof " +
+                  which + ");\n";
+        }
+        text += "      return;\n";
+      }
+      text += "    default: break;\n  }\n";
+    }
+    text += "  state = index - " + std::to_string(test_.cases.size()) + "u + 1u;\n";
+    for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+      const PlanValue& v = plan_.inputs[i];
+      const std::string to = "vireo_mcu_input(session, " + std::to_string(i) + ", NULL)";
+      if (v.dtype == DType::kF32)
+        text += "  fill_reals((float*)" + to + ", " + std::to_string(v.bytes / 4) + ", " +
+                exact(test_.amplitudes[i] / 32768.0f) + ");\n";
+      else
+        text += "  fill_codes((uint8_t*)" + to + ", " + std::to_string(v.bytes) + ");\n";
+    }
+    text += "  (void)session, (void)fill_codes, (void)fill_reals;\n}\n";
+    return text;
+  }
+
+  // ---- Budgets
+
+  static uint32_t stack_budget() { return kStack; }
+  uint32_t text_budget() const {
+    uint32_t bytes =
+        plan_.bytes() + kBaseCode + (target_.core == "cortex-m0plus" ? kFloatLibraryOfArmv6 : kFloatLibrary);
+    for (const auto& code : kCode) {
+      const bool here = std::any_of(files_.begin(), files_.end(),
+                                    [&](const File& f) { return f.path == std::string("src/") + code.source; });
+      bytes += here ? code.bytes : 0;
+    }
+    for (const auto& inputs : test_.cases) {
+      for (const auto& input : inputs) bytes += static_cast<uint32_t>(input.size()) + 32;
+    }
+    return bytes;
+  }
+  uint32_t ram_budget() const { return plan_.arena_bytes + stack_budget() + 64; }
+
+  std::string usage() const {
+    std::string text;
+    for (size_t i = 0; i < plan_.inputs.size(); ++i)
+      text += "  /* write " + up_ + "_" + upper(values_[i]) + "_COUNT numbers of " + c_type(plan_.inputs[i].dtype) +
+              " to " + name_ + "_" + values_[i] + "(): before each run */\n";
+    text += "  vireo_mcu_run(&session);\n";
+    for (size_t o = 0; o < plan_.outputs.size(); ++o)
+      text += "  /* read " + name_ + "_" + values_[plan_.inputs.size() + o] + "() */\n";
+    return text;
+  }
+
+  Words words() const {
+    const bool arm = std::string(board_.family) == "cortex-m";
+    const Words words = {
+        {"NAME", name_},
+        {"NAME_UP", up_},
+        {"TARGET", target_.name},
+        {"SOURCE", source_},
+        {"HASH", std::to_string(test_.hash)},
+        {"BOARD", board_.name},
+        {"FLASH", board_.flash},
+        {"RAM", board_.ram},
+        {"STACK_RESERVED", std::to_string(stack_budget())},
+        {"COMPILER", target_.compiler},
+        {"FLAGS", target_.flags},
+        {"QEMU", std::string(board_.qemu) + " -nographic -semihosting-config enable=on,target=native"},
+        {"FLASH_COMMAND", std::string(arm ? "openocd -f board/YOURS.cfg" : "openocd -f YOURS.cfg") +
+                              " -c \"program build/selftest.elf verify reset exit\"   # with a board of your own"},
+        {"LIBRARY_SOURCES", library_sources()},
+        {"TEXT_BUDGET", std::to_string(text_budget())},
+        {"RAM_BUDGET", std::to_string(ram_budget())},
+        {"STACK_BUDGET", std::to_string(stack_budget())},
+        {"PLAN_BYTES", std::to_string(plan_.bytes())},
+        {"ARENA_BYTES", std::to_string(plan_.arena_bytes)},
+        {"USAGE", usage()}};
+    Words marked;
+    for (const auto& [word, value] : words) marked.emplace_back("@" + word + "@", value);
+    return marked;
+  }
+
+  nlohmann::json values_json(const std::vector<PlanValue>& list, size_t first) const {
+    nlohmann::json out = nlohmann::json::array();
+    for (size_t i = 0; i < list.size(); ++i) {
+      nlohmann::json v = {{"name", list[i].name}, {"c_name", values_[first + i]}, {"type", dtype_name(list[i].dtype)},
+                          {"dims", list[i].dims}, {"offset", list[i].offset},     {"bytes", list[i].bytes}};
+      if (list[i].quantized) v["scale"] = list[i].scale, v["zero"] = list[i].zero;
+      out.push_back(std::move(v));
+    }
+    return out;
+  }
+
+  std::string manifest() const {
+    nlohmann::ordered_json out;
+    out["model"] = name_;
+    out["source"] = source_;
+    out["converter"] = "vireo " + version_;
+    out["target"] = {{"name", target_.name},
+                     {"core", target_.core},
+                     {"compiler", target_.compiler},
+                     {"flags", target_.flags},
+                     {"board", target_.board}};
+    out["model_hash"] = hex(plan_.model);
+    out["plan_version"] = 1;
+    out["bytes"] = {{"plan", plan_.bytes()},
+                    {"constants", plan_.constant_bytes},
+                    {"arena", plan_.arena_bytes},
+                    {"arena_lower_bound", plan_.lower_bound_bytes}};
+    out["budgets"] = {{"text", text_budget()}, {"ram", ram_budget()}, {"stack", stack_budget()}};
+    out["inputs"] = values_json(plan_.inputs, 0);
+    out["outputs"] = values_json(plan_.outputs, plan_.inputs.size());
+    std::set<std::string> kernels;
+    nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+    for (const PlanStep& s : plan_.steps) {
+      kernels.insert(s.kernel);
+      layers.push_back({{"node", s.node},
+                        {"op", s.op},
+                        {"kernel", s.kernel},
+                        {"products", s.products},
+                        {"scratch", s.scratch_bytes},
+                        {"output", {{"offset", s.output_offset}, {"bytes", s.output_bytes}}}});
+    }
+    out["kernels"] = kernels;
+    out["layers"] = layers;
+    out["selftest"] = {{"hash", test_.hash}, {"cases", test_.cases.size() + test_.made_up}};
+    return out.dump(2) + "\n";
+  }
+
+  const FlatPlan& plan_;
+  const Target& target_;
+  const Board& board_;
+  const std::string name_, up_, source_, version_;
+  const SelfTest& test_;
+  const std::vector<std::string> values_;
+  std::vector<File> files_;
+};
+
+}  // namespace
+
+std::string identifier(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    out += std::isalnum(static_cast<unsigned char>(c)) != 0
+               ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+               : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = "m_" + out;
+  return out;
+}
+
+std::string board_names() {
+  std::string list;
+  for (const Board& b : kBoards) list += (list.empty() ? "" : ", ") + std::string(b.name);
+  return list;
+}
+bool has_board(const std::string& name) { return find_board(name) != nullptr; }
+
+std::vector<std::vector<uint8_t>> test_inputs(const FlatPlan& plan, const std::vector<float>& amplitudes,
+                                              uint32_t index) {
+  std::vector<std::vector<uint8_t>> out;
+  uint32_t state = index + 1;
+  const auto next = [&state] {
+    state = state * 1664525u + 1013904223u;
+    return state >> 8;
+  };
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const PlanValue& v = plan.inputs[i];
+    std::vector<uint8_t>& bytes = out.emplace_back(v.bytes);
+    if (v.dtype == DType::kF32) {
+      const float most = amplitudes[i] / 32768.0f;
+      for (uint32_t k = 0; k < v.bytes / 4; ++k) {
+        const float value = (static_cast<float>(next() & 0xFFFFu) - 32768.0f) * most;
+        std::memcpy(bytes.data() + 4 * k, &value, 4);
+      }
+    } else {
+      for (uint8_t& b : bytes) b = static_cast<uint8_t>(next() >> 4);
+    }
+  }
+  return out;
+}
+
+uint32_t test_hash(uint32_t so_far, const void* bytes, size_t count) {
+  const auto* p = static_cast<const uint8_t*>(bytes);
+  for (; count > 0; --count) so_far = (so_far ^ *p++) * 16777619u;
+  return so_far;
+}
+
+std::vector<File> firmware_folder(const FlatPlan& plan, const Target& target, const std::string& name,
+                                  const std::string& source, const std::string& version, const SelfTest& test) {
+  return Folder(plan, target, name, source, version, test).run();
+}
+
+}  // namespace vireo::firmware

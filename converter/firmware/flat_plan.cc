@@ -1,0 +1,536 @@
+#include "converter/firmware/flat_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "delegates/mcu/nodes/read_codes.h"
+#include "delegates/mcu/nodes/read_pool.h"
+#include "delegates/mcu/nodes/read_product.h"
+#include "delegates/mcu/nodes/read_quantize.h"
+#include "delegates/mcu/plan/call.h"
+#include "delegates/mcu/plan/parameters.h"
+#include "delegates/mcu/plan/vireo_mcu.h"
+#include "sdk/base/fnv.h"
+#include "sdk/format/container.h"
+#include "sdk/format/model_generated.h"
+#include "sdk/graph/graph_host.h"
+#include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/op.h"
+#include "sdk/ops/shared/broadcast.h"
+#include "sdk/plan/planner.h"
+
+namespace vireo::firmware {
+namespace {
+
+// Plans keep the kernels' structs as the compiler lays them out: the same everywhere, for all their members are of 32
+// bits or bytes.
+static_assert(sizeof(vireo_mcu_conv) == 84 && sizeof(vireo_mcu_gemm) == 32 && sizeof(vireo_mcu_pool) == 84 &&
+              sizeof(vireo_mcu_binary) == 48 && sizeof(vireo_mcu_softmax) == 32 && sizeof(vireo_plan_table) == 4 &&
+              sizeof(vireo_plan_quantize) == 20 && sizeof(vireo_plan_dequantize) == 12);
+static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
+
+constexpr Core kCores[] = {{"cortex-m0plus", 2}, {"cortex-m3", 4},  {"cortex-m4", 4}, {"cortex-m7", 4},
+                           {"cortex-m33", 4},    {"cortex-m55", 4}, {"rv32imc", 4},   {"rv32imafc", 4}};
+
+enum Number : uint16_t {
+#define VIREO_MCU_KERNEL(number, name) k_##name = number,
+#include "delegates/mcu/plan/kernels.def"
+#undef VIREO_MCU_KERNEL
+};
+const char* name_of(uint16_t kernel) {
+  switch (kernel) {
+#define VIREO_MCU_KERNEL(number, name) \
+  case number:                         \
+    return #name;
+#include "delegates/mcu/plan/kernels.def"
+#undef VIREO_MCU_KERNEL
+    default:
+      return "";
+  }
+}
+
+// ---- The file as nodes and values
+
+struct Shown {
+  Span<const uint8_t> file;
+  const fb::Model* model;
+  const fb::Subgraph* graph;
+
+  const uint8_t* constant(const fb::Tensor& t) const {
+    if (t.segment() < 0) return nullptr;
+    return file.data() + model->segments()->Get(static_cast<uint32_t>(t.segment()))->offset() + t.offset();
+  }
+};
+
+class View {
+ public:
+  explicit View(const vireo_graph* g) : s_(*reinterpret_cast<const Shown*>(g)) {}
+
+  uint32_t node_count() const { return s_.graph->nodes()->size(); }
+  uint32_t value_count() const { return s_.graph->tensors()->size(); }
+  uint32_t input_count() const { return s_.graph->inputs()->size(); }
+  uint32_t output_count() const { return s_.graph->outputs()->size(); }
+  int32_t input(uint32_t i) const { return static_cast<int32_t>(s_.graph->inputs()->Get(i)); }
+  int32_t output(uint32_t i) const { return static_cast<int32_t>(s_.graph->outputs()->Get(i)); }
+
+  void node(uint32_t index, vireo_graph_node* out) const {
+    const fb::Node& n = *s_.graph->nodes()->Get(index);
+    out->op = n.op();
+    out->version = n.version();
+    out->attrs = n.attrs()->data();
+    out->attrs_size = n.attrs()->size();
+    out->inputs = n.inputs()->data();
+    out->input_count = n.inputs()->size();
+    out->outputs = n.outputs()->data();
+    out->output_count = n.outputs()->size();
+    out->name = n.name() != nullptr ? n.name()->c_str() : "";
+    out->body = nullptr;
+    out->hint = nullptr;
+  }
+  void value(uint32_t number, vireo_graph_value* out) const {
+    const fb::Tensor& t = *s_.graph->tensors()->Get(number);
+    out->dtype = t.dtype();
+    out->rank = static_cast<int32_t>(t.dims() != nullptr ? t.dims()->size() : 0);
+    out->is_static = 1;
+    for (int i = 0; i < VIREO_MAX_RANK; ++i) {
+      const int64_t d = i < out->rank ? t.dims()->Get(static_cast<uint32_t>(i)) : 0;
+      if (d < 0) out->is_static = 0;
+      out->max_dims[i] = d;
+    }
+    out->constant = s_.constant(t);
+    out->constant_size = out->constant != nullptr ? static_cast<size_t>(t.size()) : 0;
+    out->name = t.name() != nullptr ? t.name()->c_str() : "";
+  }
+
+ private:
+  const Shown& s_;
+};
+
+// ---- Nodes to records
+
+// A record before offsets are known. Operands: the file's values, or what lies beside them.
+constexpr int32_t kNothing = -1, kScratch = -2;
+struct Call {
+  uint32_t node = 0;
+  uint16_t kernel = 0;
+  std::vector<uint8_t> parameters;
+  std::vector<int32_t> operands;
+  uint32_t inplace = 0;  // bit i: the result may take the memory of the node's input i
+  uint64_t products = 0;
+  uint32_t scratch_bytes = 0;
+};
+
+template <class Parameters>
+std::vector<uint8_t> bytes_of(const Parameters& p) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&p);
+  return {bytes, bytes + sizeof p};
+}
+
+class Maker {
+ public:
+  Maker(const Shown& shown, const Core& core) : shown_(shown), core_(core), host_(graph_host<View>()) {}
+
+  bool run(FlatPlan* out, std::vector<Refusal>* refusals, std::string* error) {
+    const auto* const graph = reinterpret_cast<const vireo_graph*>(&shown_);
+    for (uint32_t n = 0; n < shown_.graph->nodes()->size(); ++n) {
+      NodeView view;
+      const bool shown = view_node(host_, graph, n, &view);
+      Call call;
+      call.node = n;
+      const std::string reason = shown ? read(view, &call) : "it has too many inputs";
+      if (!reason.empty()) {
+        refusals->push_back({view.node.name, title(n), reason});
+      } else {
+        calls_.push_back(std::move(call));
+      }
+    }
+    if (!refusals->empty()) return false;
+    return place(error) && write(out, error);
+  }
+
+ private:
+  std::string title(uint32_t n) const {
+    const fb::Node& node = *shown_.graph->nodes()->Get(n);
+    const auto op = static_cast<Op>(node.op());
+    if (op != Op::kComposite) return op_name(op);
+    const auto* const hint = ::flatbuffers::GetRoot<attrs::Composite>(node.attrs()->data())->hint();
+    return hint != nullptr ? hint->str() : op_name(op);
+  }
+  const fb::Tensor& tensor(int32_t t) const { return *shown_.graph->tensors()->Get(static_cast<uint32_t>(t)); }
+  static int32_t input(const NodeView& q, uint32_t i) { return i < q.node.input_count ? q.node.inputs[i] : kNothing; }
+
+  // "", or why not.
+  std::string read(const NodeView& q, Call* call) {
+    const int32_t y = q.node.output_count > 0 ? q.node.outputs[0] : kNothing;
+    if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
+    const std::string reason = read_known(q, y, call);
+    const OpRow* const row = find_op(q.op);
+    const bool is_view = row != nullptr && (row->def->flags & OpDef::kView) != 0;
+    if (reason != kUnknown) return reason;
+    if (is_view) return "";
+    for (uint32_t i = 0; i < q.input_count; ++i) {
+      const DType t = q.inputs[i].type.dtype;
+      if (t == DType::kF32 || t == DType::kF16 || t == DType::kBF16) return "it computes in floating point";
+    }
+    return "no kernel for microcontrollers computes this operator";
+  }
+
+  std::string read_known(const NodeView& q, int32_t y, Call* call) {
+    switch (q.op) {
+      case Op::kIntConv:
+      case Op::kIntGemm:
+        return read_product(q, y, call);
+      case Op::kIntAveragePool:
+      case Op::kMaxPool:
+        return read_pool(q, y, call);
+      case Op::kIntAdd:
+      case Op::kIntMul:
+      case Op::kIntTable:
+      case Op::kIntSoftmax:
+        return read_codes(q, y, call);
+      case Op::kQuantizeLinear:
+      case Op::kDequantizeLinear:
+        return read_quantize(q, y, call);
+      default:
+        return kUnknown;
+    }
+  }
+
+  std::string read_product(const NodeView& q, int32_t y, Call* call) {
+    vireo_mcu_conv conv = {};
+    vireo_mcu_gemm gemm = {};
+    if (const std::string why = mcu::why_not_product(q, &conv, &gemm); !why.empty()) return why;
+    for (const uint32_t i : {1u, 3u, 4u}) {
+      if (i < q.input_count && q.inputs[i].type.dtype != DType::kNone && i != 1 && q.inputs[i].constant == nullptr)
+        return "its bias and zero points are not constant";
+    }
+    call->operands = {input(q, 0), input(q, 1), input(q, 2), input(q, 3), input(q, 4), y, kScratch};
+    const auto products = [&](int64_t k) {
+      const TensorType& t = q.outputs[0].type;
+      return static_cast<uint64_t>(product(t.shape, 0, t.shape.rank) * k);
+    };
+    if (q.op == Op::kIntGemm) {
+      call->kernel = k_gemm;
+      call->parameters = bytes_of(gemm);
+      call->scratch_bytes = vireo_mcu_gemm_scratch_on(&gemm, core_.tile);
+      call->products = products(gemm.k);
+      return "";
+    }
+    call->parameters = bytes_of(conv);
+    call->products = products(int64_t{conv.in_channels} * conv.kernel[0] * conv.kernel[1]);
+    if (mcu::slides(conv)) {
+      call->kernel = k_depthwise;
+      call->scratch_bytes = vireo_mcu_depthwise_scratch(&conv);
+      call->inplace = vireo_mcu_depthwise_in_place(&conv) != 0 ? 1 : 0;
+    } else {
+      call->kernel = k_conv;
+      call->scratch_bytes = vireo_mcu_conv_scratch_on(&conv, core_.tile);
+      call->inplace = vireo_mcu_conv_in_place(&conv, core_.tile) != 0 ? 1 : 0;
+    }
+    return "";
+  }
+
+  static std::string read_pool(const NodeView& q, int32_t y, Call* call) {
+    vireo_mcu_pool pool = {};
+    if (const std::string why = mcu::why_not_pool(q, &pool); !why.empty()) return why;
+    call->parameters = bytes_of(pool);
+    const bool average = q.op == Op::kIntAveragePool;
+    call->kernel = average ? k_average : k_max;
+    call->operands = {input(q, 0)};
+    if (average) call->operands.push_back(input(q, 1));
+    call->operands.push_back(y);
+    return "";
+  }
+
+  // Rows of a broadcast as one step from each to the next; false where they have no such pattern.
+  static bool read_rows(const NodeView& q, vireo_mcu_binary* f) {
+    const Shape* const shapes[] = {&q.inputs[0].type.shape, &q.inputs[1].type.shape};
+    const Broadcast walk(q.outputs[0].type.shape, shapes, 2);
+    const int64_t rows = walk.rows();
+    f->rows = static_cast<int32_t>(rows);
+    f->columns = static_cast<int32_t>(walk.row());
+    f->a_step = static_cast<int32_t>(walk.step(0));
+    f->b_step = static_cast<int32_t>(walk.step(1));
+    f->a_row = static_cast<int32_t>(rows > 1 ? walk.offset(0, 1) : 0);
+    f->b_row = static_cast<int32_t>(rows > 1 ? walk.offset(1, 1) : 0);
+    for (int64_t r = 0; r < rows; ++r) {
+      if (walk.offset(0, r) != r * f->a_row || walk.offset(1, r) != r * f->b_row) return false;
+    }
+    return true;
+  }
+
+  static std::string read_codes(const NodeView& q, int32_t y, Call* call) {
+    if (const std::string why = mcu::why_not_codes(q); !why.empty()) return why;
+    call->operands = {input(q, 0), input(q, 1), y};
+    call->inplace = 1;
+    const auto count = static_cast<int32_t>(product(q.outputs[0].type.shape, 0, q.outputs[0].type.shape.rank));
+    if (q.op == Op::kIntTable) {
+      call->kernel = k_table;
+      call->parameters = bytes_of(vireo_plan_table{count});
+      return "";
+    }
+    if (q.op == Op::kIntSoftmax) {
+      call->kernel = k_softmax;
+      call->parameters = bytes_of(mcu::read_softmax(q.attrs<attrs::IntSoftmax>(), q.inputs[0].type));
+      return "";
+    }
+    const DType a = q.inputs[0].type.dtype, b = q.inputs[1].type.dtype;
+    vireo_mcu_binary f = q.op == Op::kIntAdd ? mcu::read_add(q.attrs<attrs::IntAdd>(), a, b)
+                                             : mcu::read_mul(q.attrs<attrs::IntMul>(), a, b);
+    if (!read_rows(q, &f)) return "its operands are broadcast along several axes with others between them";
+    call->kernel = q.op == Op::kIntAdd ? k_add : k_mul;
+    call->parameters = bytes_of(f);
+    call->inplace = 3;  // the planner asks for as many bytes as the result has: none of them is read twice then
+    return "";
+  }
+
+  static std::string read_quantize(const NodeView& q, int32_t y, Call* call) {
+    if (const std::string why = mcu::why_not_quantize(q); !why.empty()) return why;
+    const bool has_zero = q.input_count > 2 && q.inputs[2].type.dtype != DType::kNone;
+    if (q.inputs[1].constant == nullptr || (has_zero && q.inputs[2].constant == nullptr))
+      return "its scale or zero point is not constant";
+    const float scale = *q.inputs[1].as<float>();
+    const uint8_t zero = has_zero ? *q.inputs[2].as<uint8_t>() : 0;
+    const auto count = static_cast<int32_t>(product(q.outputs[0].type.shape, 0, q.outputs[0].type.shape.rank));
+    call->operands = {input(q, 0), y};
+    if (q.op == Op::kQuantizeLinear) {
+      call->kernel = k_quantize;
+      call->parameters = bytes_of(vireo_plan_quantize{count, scale, mcu::codes_between(q.outputs[0].type.dtype, zero)});
+    } else {
+      call->kernel = k_dequantize;
+      vireo_plan_dequantize d = {};
+      d.count = count;
+      d.scale = scale;
+      d.flip = mcu::flip_of(q.inputs[0].type.dtype);
+      d.zero = zero;
+      call->parameters = bytes_of(d);
+    }
+    return "";
+  }
+
+  // ---- Where values lie
+
+  static int64_t bytes_of_tensor(const fb::Tensor& t) {
+    int64_t count = 1;
+    for (uint32_t i = 0; t.dims() != nullptr && i < t.dims()->size(); ++i) count *= t.dims()->Get(i);
+    return (count * dtype_bits(static_cast<DType>(t.dtype())) + 7) / 8;
+  }
+
+  bool place(std::string* error) {
+    const uint32_t values = shown_.graph->tensors()->size();
+    std::vector<PlanTensor> tensors(values);
+    for (uint32_t t = 0; t < values; ++t) {
+      const fb::Tensor& from = tensor(static_cast<int32_t>(t));
+      tensors[t].bytes = bytes_of_tensor(from);
+      tensors[t].kind = from.segment() >= 0 ? PlanTensor::kConstant : PlanTensor::kValue;
+    }
+    for (const uint32_t i : *shown_.graph->inputs()) tensors[i].kind = PlanTensor::kInput;
+    for (const uint32_t o : *shown_.graph->outputs()) {
+      tensors[o].output = true;
+      if (tensors[o].kind == PlanTensor::kConstant) {
+        *error = "output \"" + name(o) + "\" is a constant: there is nothing to run for it";
+        return false;
+      }
+    }
+    // Scratch memory is a result that nobody reads.
+    std::vector<std::vector<int32_t>> outputs(calls_.size());
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      const fb::Node& n = *shown_.graph->nodes()->Get(calls_[c].node);
+      outputs[c].assign(n.outputs()->begin(), n.outputs()->end());
+      if (calls_[c].scratch_bytes == 0) continue;
+      scratch_.emplace(c, static_cast<int32_t>(tensors.size()));
+      outputs[c].push_back(static_cast<int32_t>(tensors.size()));
+      tensors.push_back({calls_[c].scratch_bytes, PlanTensor::kValue, false});
+    }
+    std::vector<PlanNode> nodes(calls_.size());
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      const fb::Node& n = *shown_.graph->nodes()->Get(calls_[c].node);
+      nodes[c].inputs = {n.inputs()->data(), n.inputs()->size()};
+      nodes[c].outputs = {outputs[c].data(), outputs[c].size()};
+      nodes[c].view = calls_[c].kernel == 0;
+      nodes[c].region_bytes = -1;
+      const int64_t result = tensors[static_cast<size_t>(outputs[c][0])].bytes;
+      for (uint32_t i = 0; i < n.inputs()->size() && i < 2; ++i) {
+        const int32_t t = n.inputs()->Get(i);
+        if ((calls_[c].inplace >> i & 1) != 0 && t >= 0 && tensors[static_cast<size_t>(t)].bytes == result)
+          nodes[c].inplace |= 1u << i;
+      }
+    }
+    const Span<const PlanTensor> all_tensors{tensors.data(), tensors.size()};
+    const Span<const PlanNode> all_nodes{nodes.data(), nodes.size()};
+    std::vector<uint64_t> work(static_cast<size_t>(
+        plan_workspace_bytes(static_cast<int64_t>(tensors.size()), static_cast<int64_t>(nodes.size())) / 8 + 1));
+    offsets_.resize(tensors.size());
+    std::vector<uint64_t> regions;
+    Error e;
+    if (plan_arena_best(all_tensors, all_nodes, false, {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
+                        {offsets_.data(), offsets_.size()}, {regions.data(), 0}, &planned_, &e, 1000) != Status::kOk) {
+      *error = std::string("no plan of the arena: ") + e.message;
+      return false;
+    }
+    if (planned_.bytes > VIREO_PLAN_MOST) {
+      *error = "its tensors take " + std::to_string(planned_.bytes) + " bytes, a flat plan has room for " +
+               std::to_string(VIREO_PLAN_MOST);
+      return false;
+    }
+    return true;
+  }
+
+  std::string name(uint32_t t) const {
+    const fb::Tensor& from = tensor(static_cast<int32_t>(t));
+    return from.name() != nullptr ? from.name()->str() : "";
+  }
+
+  // ---- Bytes
+
+  uint32_t append(const void* data, size_t bytes) {
+    const auto at = static_cast<uint32_t>(bytes_.size());
+    const auto* const from = static_cast<const uint8_t*>(data);
+    bytes_.insert(bytes_.end(), from, from + bytes);
+    bytes_.resize((bytes_.size() + 3) & ~size_t{3});
+    return at;
+  }
+
+  uint32_t place_of(size_t call, int32_t operand) {
+    if (operand == kNothing) return VIREO_PLAN_ABSENT;
+    if (operand == kScratch) {
+      const auto found = scratch_.find(call);
+      return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA,
+                              found == scratch_.end() ? 0 : offsets_[static_cast<size_t>(found->second)]);
+    }
+    const fb::Tensor& t = tensor(operand);
+    if (t.segment() < 0) return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offsets_[static_cast<size_t>(operand)]);
+    const uint8_t* const from = shown_.constant(t);
+    const auto known = constants_.find(from);
+    if (known != constants_.end()) return known->second;
+    const uint32_t at = append(from, static_cast<size_t>(t.size()));
+    constants_.emplace(from, at);
+    constant_bytes_ += static_cast<uint32_t>(t.size());
+    return at;
+  }
+
+  PlanValue describe(uint32_t t) const {
+    const fb::Tensor& from = tensor(static_cast<int32_t>(t));
+    PlanValue v;
+    v.name = name(t);
+    v.dtype = static_cast<DType>(from.dtype());
+    for (uint32_t i = 0; from.dims() != nullptr && i < from.dims()->size(); ++i) v.dims.push_back(from.dims()->Get(i));
+    v.offset = static_cast<uint32_t>(offsets_[t]);
+    v.bytes = static_cast<uint32_t>(bytes_of_tensor(from));
+    const fb::Quant* const q = from.quant();
+    if (q != nullptr && q->scale() != nullptr && q->scale()->size() == 1) {
+      v.quantized = true;
+      v.scale = q->scale()->Get(0);
+      v.zero = q->zero_point() != nullptr && q->zero_point()->size() == 1 ? q->zero_point()->Get(0) : 0;
+    }
+    return v;
+  }
+
+  bool write(FlatPlan* out, std::string* error) {
+    const auto count =
+        static_cast<uint32_t>(std::count_if(calls_.begin(), calls_.end(), [](const Call& c) { return c.kernel != 0; }));
+    const uint32_t inputs = shown_.graph->inputs()->size(), outputs = shown_.graph->outputs()->size();
+    const uint32_t values = inputs + outputs;
+    if (count > UINT16_MAX || values > UINT16_MAX) {
+      *error = "it has more nodes than a flat plan has room for";
+      return false;
+    }
+    bytes_.assign(sizeof(vireo_plan_header) + count * sizeof(vireo_plan_record) + values * sizeof(vireo_plan_value), 0);
+    std::vector<vireo_plan_record> records;
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      const Call& call = calls_[c];
+      if (call.kernel == 0) continue;  // the same bytes in another shape
+      vireo_plan_record r = {};
+      r.kernel = call.kernel;
+      r.parameters = append(call.parameters.data(), call.parameters.size());
+      for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
+      for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
+      records.push_back(r);
+      const int32_t y = shown_.graph->nodes()->Get(call.node)->outputs()->Get(0);
+      out->steps.push_back({shown_.graph->nodes()->Get(call.node)->name() != nullptr
+                                ? shown_.graph->nodes()->Get(call.node)->name()->str()
+                                : "",
+                            title(call.node), name_of(call.kernel), call.kernel, call.products, call.scratch_bytes,
+                            static_cast<uint32_t>(offsets_[static_cast<size_t>(y)]),
+                            static_cast<uint32_t>(bytes_of_tensor(tensor(y)))});
+    }
+    std::vector<vireo_plan_value> list;
+    for (const uint32_t i : *shown_.graph->inputs()) out->inputs.push_back(describe(i));
+    for (const uint32_t o : *shown_.graph->outputs()) out->outputs.push_back(describe(o));
+    for (const auto* side : {&out->inputs, &out->outputs}) {
+      for (const PlanValue& v : *side) list.push_back({VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, v.offset), v.bytes});
+    }
+    vireo_plan_header h = {};
+    h.magic = VIREO_PLAN_MAGIC;
+    h.version = VIREO_PLAN_VERSION;
+    h.tile = static_cast<uint16_t>(core_.tile);
+    h.bytes = static_cast<uint32_t>(bytes_.size());
+    h.arena_bytes = static_cast<uint32_t>(planned_.bytes);
+    h.records = static_cast<uint16_t>(count);
+    h.inputs = static_cast<uint16_t>(inputs);
+    h.outputs = static_cast<uint16_t>(outputs);
+    uint8_t* const behind = bytes_.data() + sizeof h;
+    std::memcpy(behind, records.data(), records.size() * sizeof(vireo_plan_record));
+    std::memcpy(behind + records.size() * sizeof(vireo_plan_record), list.data(),
+                list.size() * sizeof(vireo_plan_value));
+    const uint64_t hash = hash_bytes(kEmptyHash, behind, bytes_.size() - sizeof h);
+    h.model = static_cast<uint32_t>(hash ^ hash >> 32);
+    std::memcpy(bytes_.data(), &h, sizeof h);
+    if (bytes_.size() > VIREO_PLAN_MOST) {
+      *error = "its plan has " + std::to_string(bytes_.size()) + " bytes, a flat plan has at most " +
+               std::to_string(VIREO_PLAN_MOST);
+      return false;
+    }
+    out->words.resize(bytes_.size() / 4);
+    std::memcpy(out->words.data(), bytes_.data(), bytes_.size());
+    out->arena_bytes = h.arena_bytes;
+    out->lower_bound_bytes = static_cast<uint32_t>(planned_.lower_bound);
+    out->constant_bytes = constant_bytes_;
+    out->model = h.model;
+    return true;
+  }
+
+  static constexpr const char* kUnknown = "?";
+  const Shown& shown_;
+  const Core& core_;
+  const vireo_host host_;
+  std::vector<Call> calls_;
+  std::map<size_t, int32_t> scratch_;  // by call
+  std::vector<uint64_t> offsets_;
+  PlanResult planned_;
+  std::vector<uint8_t> bytes_;
+  std::map<const uint8_t*, uint32_t> constants_;
+  uint32_t constant_bytes_ = 0;
+};
+
+}  // namespace
+
+const Core* find_core(const std::string& name) {
+  const auto* const found =
+      std::find_if(std::begin(kCores), std::end(kCores), [&](const Core& c) { return name == c.name; });
+  return found == std::end(kCores) ? nullptr : found;
+}
+
+std::string core_names() {
+  std::string list;
+  for (const Core& c : kCores) list += (list.empty() ? "" : ", ") + std::string(c.name);
+  return list;
+}
+
+bool make_flat_plan(Span<const uint8_t> file, const Core& core, FlatPlan* out, std::vector<Refusal>* refusals,
+                    std::string* error) {
+  FileHeader header;
+  Error e;
+  if (read_header(file, file.size(), &header, &e) != Status::kOk) {
+    *error = e.message;
+    return false;
+  }
+  const fb::Model& model = *fb::GetModel(file.data() + header.model_offset);
+  const Shown shown{file, &model, model.subgraphs()->Get(0)};
+  *out = FlatPlan();
+  return Maker(shown, core).run(out, refusals, error);
+}
+
+}  // namespace vireo::firmware

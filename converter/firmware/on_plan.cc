@@ -1,0 +1,61 @@
+#include "converter/firmware/on_plan.h"
+
+#include <cstring>
+
+#include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/plan/parameters.h"
+#include "delegates/mcu/plan/plan.h"
+
+namespace vireo::firmware {
+
+const Core& host_core() {
+  static const Core core{"this machine", VIREO_MCU_TILE};
+  return core;
+}
+
+bool OnPlan::open(const FlatPlan& plan, std::string* error) {
+  plan_ = &plan;
+  arena_.assign(plan.arena_bytes / 8 + 1, 0);
+  const vireo_mcu_status status =
+      vireo_mcu_open(&session_, plan.words.data(), plan.bytes(), arena_.data(), plan.arena_bytes);
+  if (status != VIREO_MCU_OK) *error = "it does not open: status " + std::to_string(status);
+  return status == VIREO_MCU_OK;
+}
+
+std::vector<uint8_t> OnPlan::run(const std::vector<std::vector<uint8_t>>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(vireo_mcu_input(&session_, static_cast<uint32_t>(i), nullptr), inputs[i].data(), inputs[i].size());
+  (void)vireo_mcu_run(&session_);
+  std::vector<uint8_t> all;
+  for (size_t o = 0; o < plan_->outputs.size(); ++o) {
+    uint32_t bytes = 0;
+    const auto* const y = static_cast<const uint8_t*>(vireo_mcu_output(&session_, static_cast<uint32_t>(o), &bytes));
+    all.insert(all.end(), y, y + bytes);
+  }
+  return all;
+}
+
+std::vector<float> input_amplitudes(const FlatPlan& plan) {
+  std::vector<float> list;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(plan.words.data());
+  vireo_plan_header header;
+  std::memcpy(&header, bytes, sizeof header);
+  for (const PlanValue& input : plan.inputs) {
+    float amplitude = 1;
+    for (uint32_t r = 0; r < header.records; ++r) {
+      vireo_plan_record record;
+      std::memcpy(&record, bytes + sizeof header + r * sizeof record, sizeof record);
+      if (plan.steps[r].kernel != "quantize" ||
+          record.operands[0] != VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, input.offset))
+        continue;
+      vireo_plan_quantize q;
+      std::memcpy(&q, bytes + record.parameters, sizeof q);
+      amplitude = q.scale * 160;
+      break;
+    }
+    list.push_back(amplitude);
+  }
+  return list;
+}
+
+}  // namespace vireo::firmware
