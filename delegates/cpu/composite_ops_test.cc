@@ -7,6 +7,7 @@
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/matmul_integer/matmul_integer_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
@@ -312,6 +313,84 @@ TEST(CpuDynamicConv, ProductsThatAreBroadcast) {
   conv(1).expect_left();
   conv(8).runs_as(conv(8)).expect_same_bits("dynamic_conv_f32_nchw");
   (void)conv(8).runs_as(conv(1)).fails_with(VIREO_INVALID_MODEL).run("dynamic_conv_f32_nchw", 1);
+}
+
+// ---- dynamic_gemm
+
+struct DynamicGemm {
+  std::vector<int64_t> x;
+  int64_t n = 1;
+  bool two_scales = false, scale_first = false, later = false, per_column = false, w_zero = false, bias = true;
+  bool x_signed = false, w_signed = true;
+};
+
+Composite dynamic_gemm(const DynamicGemm& d) {
+  Values v(static_cast<uint32_t>(d.x[0] + d.n));
+  const std::vector<int64_t> one = {1}, columns = {d.n}, some = d.per_column ? columns : one;
+  const DType x = d.x_signed ? DType::kI8 : DType::kU8, w = d.w_signed ? DType::kI8 : DType::kU8;
+  Composite c({v.bytes(x, d.x), v.bytes(w, {d.x.back(), d.n}), v.bytes(x, {}),
+               v.bytes(w, d.per_column ? columns : std::vector<int64_t>{}), v.reals({}, 0.01f, 0.02f),
+               v.reals(some, 0.5f, 1.5f), v.reals(some, 0.5f, 1.5f), v.reals(d.n % 2 == 0 ? columns : one, -2, 2)});
+  c.is_constant(1);
+  attrs::CastT to_float;
+  to_float.to = static_cast<uint8_t>(DType::kF32);
+  int32_t scale = d.per_column ? 5 : 4;
+  if (d.two_scales && d.scale_first) scale = c.node(Op::kMul, binary(), {4, 5});
+  std::vector<int32_t> inputs = {0, 1, 2};
+  if (d.w_zero) inputs.push_back(3);
+  int32_t y = c.node(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), inputs);
+  if (d.two_scales && !d.scale_first) scale = c.node(Op::kMul, binary(), {5, 4});
+  y = c.node(Op::kCast, pack<attrs::Cast>(to_float), {y});
+  y = c.node(Op::kMul, binary(), {scale, y});
+  if (d.later) y = c.node(Op::kMul, binary(), {y, 6});
+  if (d.bias) y = c.node(Op::kAdd, binary(), {7, y});
+  c.outputs({y});
+  return c;
+}
+
+TEST(CpuDynamicGemm, BitsOfTheBody) {
+  for_each_level([](const char*) {
+    for (const bool bias : {false, true}) {
+      const DynamicGemm products[] = {
+          {{1, 40}, 17, false, false, false, false, false, bias},
+          {{1, 1, 33}, 130, true, true, false, true, false, bias},
+          {{7, 64}, 48, true, false, false, true, true, bias},
+          {{3, 5, 21}, 65, false, false, true, true, false, bias, true, true},
+          {{20, 96}, 96, true, true, true, false, true, bias, false, false},
+          {{50}, 10, true, false, false, true, false, bias},
+          {{1, 12}, 1, true, true, false, false, false, bias},  // the result may lie on a scale
+          {{33, 0}, 5, true, true, true, true, true, bias},
+          {{2, 4100}, 40, true, true, false, true, false, bias}};
+      for (const DynamicGemm& d : products) {
+        for (const int32_t slots : {1, 3}) dynamic_gemm(d).expect_same_bits("dynamic_gemm_i8i8f32", slots);
+      }
+    }
+  });
+}
+
+TEST(CpuDynamicGemm, LeavesOtherBodies) {
+  Values v(2);
+  attrs::CastT to_float;
+  to_float.to = static_cast<uint8_t>(DType::kF32);
+  const auto body = [&](const std::vector<int64_t>& scale, const std::vector<int64_t>& zero,
+                        const std::vector<int64_t>& w, int muls, Op last) {
+    Composite c({v.bytes(DType::kU8, {4, 6}), v.bytes(DType::kI8, w), v.bytes(DType::kU8, zero), v.reals(scale, 1, 2)});
+    int32_t y = c.node(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), {0, 1, 2});
+    y = c.node(Op::kCast, pack<attrs::Cast>(to_float), {y});
+    for (int i = 0; i < muls; ++i) y = c.node(Op::kMul, binary(), {y, 3});
+    if (last != Op::kNone) y = c.node(last, unary(), {y});
+    c.outputs({y});
+    return c;
+  };
+  body({4, 1}, {}, {6, 3}, 1, Op::kNone).expect_left();  // a scale for each row
+  body({1}, {4}, {6, 3}, 1, Op::kNone).expect_left();    // and a zero point
+  body({1}, {}, {2, 6, 3}, 1, Op::kNone).expect_left();  // two matrices
+  body({1}, {}, {6, 3}, 3, Op::kNone).expect_left();     // three scales, one after the other
+  body({1}, {}, {6, 3}, 0, Op::kNone).expect_left();     // none
+  body({1}, {}, {6, 3}, 1, Op::kRelu).expect_left();     // an activation
+  body({3}, {}, {6, 3}, 2, Op::kNone).expect_same_bits("dynamic_gemm_i8i8f32");
+  const auto rows = [](int64_t m) { return dynamic_gemm({{m, 40}, 24, true, true, false, true, false, true}); };
+  rows(9).runs_as(rows(4)).expect_same_bits("dynamic_gemm_i8i8f32");
 }
 
 // ---- chain

@@ -24,12 +24,12 @@ inline bool match_fused(const NodeView& node, Fused* out) {
   return composites::match_product(node, out) && activate_of(out->function, &out->act);
 }
 
-// The same of a convolution of codes.
-struct FusedDynamicConv : composites::FusedDynamicConv {
+// The same of a product of codes whose sums become float32.
+struct FusedDynamic : composites::FusedDynamic {
   Activate act;
 };
-inline bool match_dynamic(const NodeView& node, FusedDynamicConv* out) {
-  return composites::match_dynamic_conv(node, out) && activate_of(out->function, &out->act);
+inline bool match_dynamic(const NodeView& node, FusedDynamic* out) {
+  return composites::match_dynamic(node, out) && activate_of(out->function, &out->act);
 }
 
 }  // namespace cpu
@@ -48,7 +48,7 @@ class CpuForms {
     if (codes_state_ == State::kUnknown) codes_state_ = read(node, composites::match_codes, &codes_);
     return codes_state_ == State::kMatched ? &codes_ : nullptr;
   }
-  const cpu::FusedDynamicConv* dynamic_conv(const NodeView& node) {
+  const cpu::FusedDynamic* dynamic(const NodeView& node) {
     if (dynamic_state_ == State::kUnknown) dynamic_state_ = read(node, cpu::match_dynamic, &dynamic_);
     return dynamic_state_ == State::kMatched ? &dynamic_ : nullptr;
   }
@@ -74,7 +74,7 @@ class CpuForms {
     composites::FusedCodes codes_;
   };
   union {
-    cpu::FusedDynamicConv dynamic_;
+    cpu::FusedDynamic dynamic_;
   };
   union {
     cpu::Fused product_;
@@ -86,7 +86,7 @@ namespace cpu {
 // The node as a product with a tail, or as a product of codes; null where it is none. Lives as long as the query.
 inline const Fused* product_of(const CpuQuery& q) { return q.forms->product(q); }
 inline const composites::FusedCodes* codes_of(const CpuQuery& q) { return q.forms->codes(q); }
-inline const FusedDynamicConv* dynamic_conv_of(const CpuQuery& q) { return q.forms->dynamic_conv(q); }
+inline const FusedDynamic* dynamic_of(const CpuQuery& q) { return q.forms->dynamic(q); }
 
 // The state of a kernel that runs a product and reads the core's constant packed where it can, and its `prepare`.
 struct FusedState {

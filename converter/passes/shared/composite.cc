@@ -69,8 +69,7 @@ uint32_t result_may_lie_on(const ir::Node& composite) {
   return composite_inplace(own, {in.data(), in.size()}, {inputs.data(), inputs.size()}, read_later);
 }
 
-// Whether the matcher of the row's form reads the composite. Chains have theirs in delegates/cpu, dynamic matrix
-// products none.
+// Whether the matcher of the row's form reads the composite. Chains have theirs in delegates/cpu.
 bool reads_as(const Composite& row, const NodeView& view) {
   switch (row.form) {
     case Form::kEpilogue: {
@@ -82,8 +81,8 @@ bool reads_as(const Composite& row, const NodeView& view) {
       return match_codes(view, &f) && f.core == row.op;
     }
     case Form::kDynamic: {
-      composites::FusedDynamicConv f;
-      return row.op != Op::kConvInteger || match_dynamic_conv(view, &f);
+      composites::FusedDynamic f;
+      return match_dynamic(view, &f) && f.core == row.op;
     }
     case Form::kAttention: {
       composites::FusedAttention f;

@@ -15,26 +15,26 @@ namespace vireo {
 namespace {
 
 using cpu::ConvI8;
-using cpu::FusedDynamicConv;
+using cpu::FusedDynamic;
 
-const attrs::ConvInteger& attributes_of(const FusedDynamicConv& f) { return f.conv<attrs::ConvInteger>(); }
+const attrs::ConvInteger& attributes_of(const FusedDynamic& f) { return f.conv<attrs::ConvInteger>(); }
 
-ConvI8 conv_of(const FusedDynamicConv& f, const Shape& x, const Shape& w, const Shape& y) {
+ConvI8 conv_of(const FusedDynamic& f, const Shape& x, const Shape& w, const Shape& y) {
   ConvI8 c;
   c.shape = cpu::conv_shape(conv_geometry(attributes_of(f), x, w, y), attributes_of(f).group());
   return c;
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {
-  const FusedDynamicConv& f = *cpu::dynamic_conv_of(q);  // the kernel was chosen for it
+  const FusedDynamic& f = *cpu::dynamic_of(q);  // the kernel was chosen for it
   return static_cast<int64_t>(cpu::conv_i8_scratch_bytes(
       conv_of(f, q.inputs[f.x].type.shape, q.inputs[f.w].type.shape, q.outputs[0].type.shape), false, q.slots));
 }
 
-void prepare(const CpuQuery& q, void* state) { new (state) FusedDynamicConv(*cpu::dynamic_conv_of(q)); }
+void prepare(const CpuQuery& q, void* state) { new (state) FusedDynamic(*cpu::dynamic_of(q)); }
 
 Status run(const KernelContext& ctx, const void* state) {
-  const auto& f = *static_cast<const FusedDynamicConv*>(state);
+  const auto& f = *static_cast<const FusedDynamic*>(state);
   const auto given = [&](int32_t i) { return i < 0 ? nullptr : &ctx.required(static_cast<size_t>(i)); };
   const Tensor &x = *given(f.x), &w = *given(f.w);
   Tensor& y = *ctx.out(0);
@@ -73,12 +73,12 @@ Status run(const KernelContext& ctx, const void* state) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kKernel = {"dynamic_conv_f32_nchw", sizeof(FusedDynamicConv), scratch_bytes, prepare, run};
+constexpr CpuKernel kKernel = {"dynamic_conv_f32_nchw", sizeof(FusedDynamic), scratch_bytes, prepare, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "its body is not an integer convolution, a scale, a bias and an activation";
-  const FusedDynamicConv* const f = cpu::dynamic_conv_of(q);
-  if (f == nullptr) return nullptr;
+  const FusedDynamic* const f = cpu::dynamic_of(q);
+  if (f == nullptr || f->core != Op::kConvInteger) return nullptr;
   *reason = "tuned for NCHW alone";
   const TensorType& y = q.outputs[0].type;
   if (attributes_of(*f).layout() != 0 || y.dtype != DType::kF32 || y.shape.rank < 3 || y.shape.rank > 5) return nullptr;

@@ -11,10 +11,10 @@
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/intgemm/intgemm.cc"
 #include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
-#include "delegates/cpu/kernels/intgemm/one_row-inl.h"
 #include "delegates/cpu/kernels/intgemm/outer-inl.h"
 #include "delegates/cpu/kernels/intgemm/pairs-inl.h"
 #include "delegates/cpu/kernels/intgemm/quads-inl.h"
+#include "delegates/cpu/kernels/intgemm/widened-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
@@ -29,7 +29,7 @@ void int_product(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_
 #if HWY_ARCH_ARM_A64
   if (outer_serves(p)) return product_of_outer(p, m0, m1, n0, n1, scratch);
 #endif
-  if (one_row_serves(p, m1 - m0)) return product_of_one_row(p, m0, n0, n1, scratch);
+  if (widened_serves(p, m1 - m0)) return product_of_widened(p, m0, m1, n0, n1, scratch);
   product_of_pairs(p, m0, m1, n0, n1, scratch);
 #endif
 }
@@ -131,6 +131,7 @@ IntProduct int_product_of(const GemmI8& s, const void* a, const void* b, void* c
   p.c = c;
   p.c_row = s.ldc;
   p.finish = s.finish;
+  p.real = s.real;
   p.added = static_cast<const uint8_t*>(s.added);
   return p;
 }

@@ -24,7 +24,8 @@ struct GemmI8 {
   const void* a_zero = nullptr;
   const void* b_zero = nullptr;
   bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
-  const Requantize* finish = nullptr;                      // null: C is int32; else 8 bits
+  const Requantize* finish = nullptr;                      // C is 8 bits; null: int32, or
+  const RealStep* real = nullptr;                          // float32
   const void* packed = nullptr;                            // B as pack_gemm_i8 wrote it, in place of B
   const void* added = nullptr;                             // what finish->then adds, as C; not C itself
 };

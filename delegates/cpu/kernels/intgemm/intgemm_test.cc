@@ -1,6 +1,7 @@
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "delegates/cpu/kernels/bytes_testing.h"
 #include "delegates/cpu/kernels/intgemm/product.h"
@@ -85,10 +86,30 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool p
   q.is_signed = true;
   q.low = -100;
   q.high = 120;
-  for (int way = 0; way < 8; ++way) {
+  std::vector<float> later(static_cast<size_t>(n)), shift(static_cast<size_t>(n));
+  for (size_t j = 0; j < later.size(); ++j) {
+    later[j] = 0.7f + 0.01f * static_cast<float>(j % 7);
+    shift[j] = 3.1f - static_cast<float>(j % 11);
+  }
+  RealStep real;
+  real.factor = multiplier.data();
+  real.factor_per_column = (m + k) % 2 == 0;
+  real.later = n % 3 == 0 ? nullptr : later.data();
+  real.later_per_column = m % 2 == 0;
+  real.bias = n % 3 == 1 ? nullptr : shift.data();
+  real.bias_per_column = k % 2 == 0;
+  const auto real_of = [&](int32_t sum, size_t j) {
+    volatile float y = static_cast<float>(sum);  // each operation rounds once
+    y = y * multiplier[real.factor_per_column ? j : 0];
+    if (real.later != nullptr) y = y * later[real.later_per_column ? j : 0];
+    if (real.bias != nullptr) y = y + shift[real.bias_per_column ? j : 0];
+    return static_cast<float>(y);
+  };
+  for (int way = 0; way < 12; ++way) {
     SCOPED_TRACE(::testing::Message() << "way " << way);
     s.packed = (way & 1) != 0 ? packed.data() : nullptr;
     s.finish = (way & 4) != 0 ? &q : nullptr;
+    s.real = (way & 8) != 0 ? &real : nullptr;
     testing::Scratch scratch(gemm_i8_scratch_bytes(s, s.finish != nullptr, slots));
     Guarded<int32_t> c(s.finish != nullptr ? 0 : static_cast<size_t>(m * n));
     Bytes codes(s.finish != nullptr ? static_cast<size_t>(m * n) : 0);
@@ -100,6 +121,11 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool p
     }
     run_int_product(p, threads.parallel(), scratch.data());
     for (size_t i = 0; i < wanted.size(); ++i) {
+      if (s.real != nullptr) {
+        const float y = real_of(wanted[i], i % static_cast<size_t>(n));
+        ASSERT_EQ(memcmp(&c[i], &y, sizeof(y)), 0) << i / static_cast<size_t>(n) << ", " << i % static_cast<size_t>(n);
+        continue;
+      }
       if (s.finish == nullptr) {
         ASSERT_EQ(c[i], wanted[i]) << i / static_cast<size_t>(n) << ", " << i % static_cast<size_t>(n);
         continue;
@@ -130,6 +156,11 @@ TEST(IntGemm, ExactAroundTheTile) {
       check_gemm(1, 5, 0, false, 0, false, slots);
       check_gemm(3, 20, 4100, false, 3, slots == 1, slots);
       check_gemm(17, 50, 4163, true, 2, slots == 1, slots);
+      check_gemm(250, 70, 21, false, 2, slots == 1, slots);
+      check_gemm(20, 130, 261, false, 2, slots == 1, slots);
+      for (int64_t m : {2, 3, 4, 5, 6, 7})
+        check_gemm(m, 16 * m + 1, 101, m % 2 == 0, static_cast<int>(m % 4), m > 4, slots);
+      check_gemm(47, 33, 4096, false, 1, slots != 1, slots);
     }
   });
 }

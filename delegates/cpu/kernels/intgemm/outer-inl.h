@@ -129,7 +129,8 @@ class OuterPanels {
     if (p_.finish == nullptr) {
       int32_t* const to = static_cast<int32_t*>(p_.c) + at;
       for (int64_t c = 0; c < columns; c += 4) {
-        const VI v = four(sums, packed_lane(width, c), rest, a_zero);
+        VI v = four(sums, packed_lane(width, c), rest, a_zero);
+        if (p_.real != nullptr) v = real_of(*p_.real, v, n + c, static_cast<size_t>(columns - c < 4 ? columns - c : 4));
         if (columns - c >= 4) {
           hn::StoreU(v, d, to + c);
         } else {

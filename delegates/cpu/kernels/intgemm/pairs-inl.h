@@ -208,6 +208,7 @@ struct PairTile {
   int64_t columns;
   int32_t* c;  // where sums go; null: `finish` takes them
   int64_t c_row;
+  const RealStep* real;  // `c` is float32; or null
   const ProductFinish* finish;
   int64_t row, column;  // of the whole product
   uint8_t* y;
@@ -238,9 +239,15 @@ HWY_NOINLINE void end_pairs(const PairTile& t, int32_t* sums, int64_t rows) {
 #endif
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t v = 0; v < kVectors && columns[v] != 0; ++v) {
-      const VI sum = hn::Load(d, sums + i * kRow + v * kLanes);
+      VI sum = hn::Load(d, sums + i * kRow + v * kLanes);
       if (t.c != nullptr) {
-        hn::StoreN(sum, d, t.c + i * t.c_row + v * kLanes, columns[v]);
+        if (t.real != nullptr) sum = real_of(*t.real, sum, t.column + v * kLanes, columns[v]);
+        int32_t* const to = t.c + i * t.c_row + v * kLanes;
+        if (columns[v] == static_cast<size_t>(kLanes)) {
+          hn::StoreU(sum, d, to);
+        } else {
+          hn::StoreN(sum, d, to, columns[v]);
+        }
         continue;
       }
       const int64_t at = i * t.y_row + v * kLanes;
@@ -364,6 +371,7 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
           t.before_row = kept_row;
           t.c = to_bytes ? nullptr : kept;
           t.c_row = kept_row;
+          t.real = k0 + kc == p.k ? p.real : nullptr;
           if (to_bytes) t.y = static_cast<uint8_t*>(p.c) + m * p.c_row + n + j;
           if (p.added != nullptr) t.added = p.added + m * p.c_row + n + j;
           t.columns <= kLanes ? kPairTiles<1>[rows](t) : kPairTiles<2>[rows](t);

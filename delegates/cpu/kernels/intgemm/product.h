@@ -35,9 +35,10 @@ struct IntProduct {
   // Or, not 0, without tiles: from the first row of one line of `line_pixels` to that of the next. Every row is one of
   // C, and runs are whole fours. Wants packed B of the other sign, no zero point of it, and a finish by column.
   int64_t line_step;
-  void* c;  // int32, or bytes where `finish`
+  void* c;  // int32, bytes where `finish`, or float32 where `real`
   int64_t c_row;
   const Requantize* finish;
+  const RealStep* real;  // or null, as where there is a `finish`
   const uint8_t* added;  // what finish->then adds, as `c`; or null
 };
 

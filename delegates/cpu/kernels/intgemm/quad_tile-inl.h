@@ -157,6 +157,12 @@ HWY_NOINLINE void window_sums(const WindowSums& w) {
   }
 }
 
+// RealStep's numbers, one for each lane of a panel; null: none.
+struct RealLanes {
+  const float* factor;
+  const float* later;
+  const float* bias;
+};
 struct QuadTile {
   const uint8_t* a;
   int64_t a_row;
@@ -169,6 +175,7 @@ struct QuadTile {
   const int32_t* made;        // what tiles have summed, likewise, to be added, or null
   int32_t* sums;              // where sums go, by row and lane; null: `c` or `finish` take them
   int32_t* c;                 // [rows, columns], or null
+  const RealLanes* real;      // `c` is float32; or null
   int64_t c_row;
   const Finish* finish;
   const float* row_multiplier;   // one a row, or
@@ -207,14 +214,23 @@ HWY_INLINE size_t count_of(int64_t columns, int v) {
 template <int kVectors>
 HWY_NOINLINE void put_rows_of_sums(const QuadTile& t, const int32_t* sums, int64_t rows) {
   const DI d;
+  const DF df;
   int32_t* to = t.c;
+  const auto made = [&](int v) HWY_ATTR {
+    const VI sum = hn::Load(d, sums + v * 16);
+    if (t.real == nullptr) return sum;
+    VF y = hn::Mul(hn::ConvertTo(df, sum), hn::Load(df, t.real->factor + v * 16));
+    if (t.real->later != nullptr) y = hn::Mul(y, hn::Load(df, t.real->later + v * 16));
+    if (t.real->bias != nullptr) y = hn::Add(y, hn::Load(df, t.real->bias + v * 16));
+    return hn::BitCast(d, y);
+  };
   for (int64_t i = 0; i < rows; ++i, sums += kVectors * 16, to += t.c_row) {
     if constexpr (kVectors < 4) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreN(hn::Load(d, sums + v * 16), d, to + v * 16, count_of(t.columns, v));
+      for (int v = 0; v < kVectors; ++v) hn::StoreN(made(v), d, to + v * 16, count_of(t.columns, v));
     } else {
       for (int v = 0; v < kVectors; ++v) {
-        const VI sum = hn::Load(d, sums + v * 16);
+        const VI sum = made(v);
         put_block<0>(sum, 4 * v, t.columns, to);
         put_block<1>(sum, 16 + 4 * v, t.columns, to);
         put_block<2>(sum, 32 + 4 * v, t.columns, to);

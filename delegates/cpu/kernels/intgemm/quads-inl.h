@@ -81,12 +81,14 @@ class QuadPanels {
     a_zeros_ = !zero_rows;
     b_moved_ = moved;
     const bool uniform = !p.b_zero_per_column;
+    rests_ = !uniform && (p.finish == nullptr || p.finish->bias == nullptr || p.finish->bias_per_column);
     const int32_t bz = uniform ? zero_at(p.b_zero, p.b_signed, 0) + moved : 0;
     for (int64_t m = m0; m < m1; ++m) {
       uint32_t start = 0;
       if (p.finish != nullptr && p.finish->bias != nullptr && !p.finish->bias_per_column)
         start = static_cast<uint32_t>(p.finish->bias[m]);
       if (bz != 0) start += static_cast<uint32_t>(bz) * rest(m);
+      if (rests_) start = rest(m);
       starts_[m - m0] = static_cast<int32_t>(start);
     }
   }
@@ -100,7 +102,7 @@ class QuadPanels {
     HWY_ALIGN float lane_multiplier[kColumns];
     const bool by_column = p_.finish != nullptr && p_.finish->multiplier_per_column;
     const bool column_bias = p_.finish != nullptr && p_.finish->bias != nullptr && p_.finish->bias_per_column;
-    // Zero points that differ along both sides: sums begin with products, made one by one.
+    // Zero points that differ along one side, or both: each tile's sums begin with products of them.
     const bool products = p_.b_zero_per_column || (a_zeros_ && !same_rows_);
     for (int64_t c = 0; c < kColumns; ++c) {
       const int64_t lane = lane_of<kVectors>(c);
@@ -113,6 +115,21 @@ class QuadPanels {
       lane_step[0][lane] = step->factor[at];
       lane_step[1][lane] = (step->below != nullptr ? step->below : step->factor)[at];
       lane_step[2][lane] = step->offset != nullptr ? step->offset[at] : 0;
+    }
+    HWY_ALIGN int32_t zeros[kColumns];
+    for (int64_t c = 0; p_.b_zero_per_column && c < kColumns; ++c)
+      zeros[lane_of<kVectors>(c)] = zero_at(p_.b_zero, p_.b_signed, n + (c < columns ? c : 0)) + b_moved_;
+    HWY_ALIGN float lane_real[3][kColumns];
+    RealLanes real{};
+    const auto by_lane = [&](const float* from, bool per_column, float* to) -> const float* {
+      for (int64_t c = 0; from != nullptr && c < kColumns; ++c)
+        to[lane_of<kVectors>(c)] = from[per_column && c < columns ? n + c : 0];
+      return from != nullptr ? to : nullptr;
+    };
+    if (p_.real != nullptr) {
+      real.factor = by_lane(p_.real->factor, p_.real->factor_per_column, lane_real[0]);
+      real.later = by_lane(p_.real->later, p_.real->later_per_column, lane_real[1]);
+      real.bias = by_lane(p_.real->bias, p_.real->bias_per_column, lane_real[2]);
     }
     for (int64_t k0 = 0; k0 == 0 || k0 < p_.k; k0 += depth_) {
       const int64_t kc = p_.k - k0 < depth_ ? p_.k - k0 : depth_;
@@ -140,12 +157,14 @@ class QuadPanels {
       block.columns = columns;
       block.k0 = k0;
       block.last = last;
+      block.zeros = zeros;
       t.a_row = p_.a_row;
       t.k = kc;
       t.b = panel;
       ask_from(more && p_.packed != nullptr ? packed_panel(p_.packed, p_.k, n + columns) : nullptr, panel);
       t.b_vector = packed_panel_bytes(p_.k, 16);
       t.lane_start = lanes ? lane_start : nullptr;
+      t.real = p_.real != nullptr ? &real : nullptr;
       t.finish = &finish_;
       t.one_multiplier = p_.finish != nullptr && !p_.finish->multiplier_per_row;
       t.lane_multiplier = by_column ? lane_multiplier : nullptr;
@@ -174,6 +193,7 @@ class QuadPanels {
     QuadTile t;
     int64_t n, columns, m, rows, k0;
     bool last;
+    const int32_t* zeros;  // of B, by lane, where they differ
   };
 
   // `c_row`: the row of C where it is not that of A.
@@ -189,7 +209,7 @@ class QuadPanels {
     t.row_start = starts_ + (m - m0_);
     t.before = b.k0 != 0 ? kept : nullptr;
     if (begin != nullptr) {
-      start_products<kVectors>(b.n, b.columns, m, b.rows, b.k0, t.before, column_sums, begin);
+      start_products<kVectors>(m, b.rows, b.k0, t.before, column_sums, b.zeros, begin);
       t.before = begin;
     }
     t.sums = b.last ? nullptr : kept;
@@ -382,18 +402,22 @@ class QuadPanels {
     const int32_t sum = sum_of_row<kASigned>(static_cast<const uint8_t*>(p_.a) + m * p_.a_row, p_.k);
     return static_cast<uint32_t>(p_.k) * static_cast<uint32_t>(a_zero(m)) - static_cast<uint32_t>(sum);
   }
+  // Sums of rows [m, m + rows) begin so, by row and lane; `zeros`: of the panel's columns, by lane, where they differ.
   template <int kVectors>
-  void start_products(int64_t n, int64_t columns, int64_t m, int64_t rows, int64_t k0, const int32_t* kept,
-                      const int32_t* column_sums, int32_t* begin) const {
+  HWY_INLINE void start_products(int64_t m, int64_t rows, int64_t k0, const int32_t* kept, const int32_t* column_sums,
+                                 const int32_t* zeros, int32_t* begin) const {
+    const DI d;
     for (int64_t i = 0; i < rows; ++i) {
-      const uint32_t az = static_cast<uint32_t>(a_zero(m + i)), of_row = k0 == 0 ? rest(m + i) : 0;
-      for (int64_t c = 0; c < kQuadColumns<kVectors>; ++c) {
-        const int64_t lane = lane_of<kVectors>(c), at = i * kQuadColumns<kVectors> + lane;
-        uint32_t sum = static_cast<uint32_t>(kept != nullptr ? kept[at] : starts_[m - m0_ + i]);
-        if (a_zeros_) sum -= az * static_cast<uint32_t>(column_sums[lane]);
-        if (p_.b_zero_per_column && c < columns)
-          sum += of_row * static_cast<uint32_t>(zero_at(p_.b_zero, p_.b_signed, n + c) + b_moved_);
-        begin[at] = static_cast<int32_t>(sum);
+      const VI az = hn::Set(d, a_zero(m + i)), start = hn::Set(d, rests_ ? 0 : starts_[m - m0_ + i]);
+      const bool by_zero = p_.b_zero_per_column && k0 == 0;
+      const VI of_row = hn::Set(d, !by_zero ? 0 : rests_ ? starts_[m - m0_ + i] : static_cast<int32_t>(rest(m + i)));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t at = (i * kVectors + v) * 16;
+        VI sum = kept != nullptr ? hn::LoadU(d, kept + at) : start;
+        if (a_zeros_) sum = hn::Sub(sum, hn::Mul(az, hn::LoadU(d, column_sums + v * 16)));
+        if (by_zero) sum = hn::Add(sum, hn::Mul(of_row, hn::LoadU(d, zeros + v * 16)));
+        hn::StoreU(sum, d, begin + at);
       }
     }
   }
@@ -413,6 +437,7 @@ class QuadPanels {
   const uint8_t* ahead_end_ = nullptr;
   const uint8_t* near_ = nullptr;
   bool a_zeros_ = false, same_rows_ = true;
+  bool rests_ = false;  // starts_ holds rest() of each row, and sums begin with 0
   int32_t b_moved_ = 0;
 };
 

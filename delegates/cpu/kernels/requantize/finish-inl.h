@@ -33,6 +33,19 @@ HWY_INLINE VI round_in_range(VF v) {
 #endif
 }
 
+// The first `count` lanes of a vector of sums at column j as float32, in the bits of an integer.
+HWY_INLINE VI real_of(const RealStep& s, VI sum, int64_t j, size_t count) {
+  const DF d;
+  const auto lanes = [&](const float* from, bool per_column) HWY_ATTR {
+    if (!per_column) return hn::Set(d, *from);
+    return count == static_cast<size_t>(kLanes) ? hn::LoadU(d, from + j) : hn::LoadN(d, from + j, count);
+  };
+  VF y = hn::Mul(hn::ConvertTo(d, sum), lanes(s.factor, s.factor_per_column));
+  if (s.later != nullptr) y = hn::Mul(y, lanes(s.later, s.later_per_column));
+  if (s.bias != nullptr) y = hn::Add(y, lanes(s.bias, s.bias_per_column));
+  return hn::BitCast(DI(), y);
+}
+
 // Whether products of an int32 with any of these stay in int32: all of them below 1.
 inline bool products_in_range(const float* multipliers, int64_t count) {
   bool below = true;

@@ -40,6 +40,15 @@ struct SecondStep {
   Requantize y;  // zero point, type and bounds alone are read
 };
 
+// What becomes of sums that end as float32: y = float(acc) * factor * later + bias, each operation one float32
+// operation. Of each one for all or one a column; null: none.
+struct RealStep {
+  const float* factor = nullptr;  // not null
+  const float* later = nullptr;
+  const float* bias = nullptr;
+  bool factor_per_column = false, later_per_column = false, bias_per_column = false;
+};
+
 // acc [rows, columns], y likewise; both dense.
 struct RequantizeI32 : Requantize {
   int64_t rows = 0, columns = 0;
