@@ -143,6 +143,8 @@ std::vector<std::string> texts_of(const ConvertOptions_here& options) {
 
 // The scheme that needs sample data.
 constexpr char kInt8[] = "int8";
+// The one in integers that needs none; for the verb quantize a format beside those of recipes.
+constexpr char kInt8Dynamic[] = "int8-dynamic";
 // The one that can do with and without, and its format in recipes.
 constexpr char kInt4[] = "int4", kInt4Format[] = "w4/32";
 
@@ -261,6 +263,25 @@ std::unique_ptr<Quantization> quantization_of(const ConvertOptions_here& options
   }
   convert->stages = run->stages();
   return run;
+}
+
+// The verb quantize with a scheme that finds the ranges of values in the run.
+ConvertOptions_here without_data(const ConvertOptions_here& given) {
+  const QuantizeRequest& request = given.by_data;
+  const std::pair<const char*, bool> unused[] = {{"--data", !request.data.empty()},
+                                                 {"--recipe", !request.recipe.empty()},
+                                                 {"--save-recipe", !request.save_recipe.empty()}};
+  for (const auto& [option, is_given] : unused) {
+    if (is_given)
+      throw Failure(std::string("--scheme ") + kInt8Dynamic + " takes no " + option +
+                        ": the ranges of values are found in each run",
+                    std::string("leave ") + option + " out, or take --scheme w8a8");
+  }
+  ConvertOptions_here options = given;
+  options.quantize = kInt8Dynamic;
+  options.onnx = request.qdq;
+  options.by_data = QuantizeRequest();
+  return options;
 }
 
 bool asks_for_help(const ConvertOptions_here& options) {
@@ -504,9 +525,9 @@ void add_quantize(Command app, Context& context) {
       .file({".npz", ".json", ".txt"});
   verb.add_option("--scheme", options->by_data.format,
                   "bits of weights and of values (activations): w8a8: 8 and 8; w8a16: 8 and 16; w4a8: 4 and 8; w4/32: "
-                  "matrices in 4 bits and values in float, for language models; default: what the recipe says, else "
-                  "w8a8")
-      .one_of({"w8a8", "w8a16", "w4a8", "w4/32"});
+                  "matrices in 4 bits and values in float, for language models; int8-dynamic: products in 8 and 8, "
+                  "ranges of values found in each run, without --data; default: what the recipe says, else w8a8")
+      .one_of({"w8a8", "w8a16", "w4a8", "w4/32", kInt8Dynamic});
   add_emit(verb, options.get());
   add_signature(verb, options.get());
   add_recipe_options(verb, &options->by_data);
@@ -528,9 +549,11 @@ void add_quantize(Command app, Context& context) {
       "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"
       "  vireo quantize model.onnx --data samples.npz --target cortex-m4 --emit firmware image\n"
       "  vireo quantize lm.onnx -o lm.vireo --data book.txt --tokenizer tokenizer.json --scheme w4/32\n"
+      "  vireo quantize model.onnx -o model.vireo --scheme int8-dynamic\n"
       "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float.\n"
       "The last pattern that matches a name counts.");
   verb.callback([options, &context] {
+    if (options->by_data.format == kInt8Dynamic) return convert(without_data(*options), context);
     if (!options->by_data.asked()) options->quantize = kInt8;  // which says what it needs
     convert(*options, context);
   });

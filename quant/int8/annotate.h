@@ -8,7 +8,7 @@
 #include "quant/int8/cells.h"
 #include "quant/int8/plan.h"
 #include "quant/int8/ranges.h"
-#include "quant/int8/weights8.h"
+#include "quant/shared/weights8.h"
 
 namespace vireo::quant {
 

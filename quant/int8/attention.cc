@@ -3,69 +3,16 @@
 #include <cmath>
 #include <cstring>
 
-#include "converter/ir/infer.h"
+#include "quant/shared/writer.h"
 #include "sdk/ops/attention/attention_generated.h"
-#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quant_rule.h"
-#include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
-#include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::quant {
 namespace {
-
-// Nodes of one result in front of another node; once one is refused, all that follow are null.
-class Writer {
- public:
-  Writer(ir::Graph& graph, ir::Node* before) : graph_(graph), before_(before) {}
-
-  bool good() const { return good_; }
-
-  ir::Value* add(Op op, std::vector<uint8_t> attributes, std::vector<ir::Value*> inputs, const std::string& name) {
-    if (!good_) return nullptr;
-    ir::Node* n = graph_.add_node(op, std::move(attributes), std::move(inputs), 1, before_);
-    made_.push_back(n);
-    n->name = n->out()->name = name;
-    std::string message;
-    good_ = ir::infer_node(graph_, n, nullptr, &message) == Status::kOk;
-    return good_ ? n->out() : nullptr;
-  }
-
-  ir::Value* transpose(ir::Value* x, const std::vector<int32_t>& perm, const std::string& name) {
-    attrs::TransposeT a;
-    a.perm = perm;
-    return add(Op::kTranspose, pack<attrs::Transpose>(a), {x}, name);
-  }
-
-  // An extent of 0 is that of `x`.
-  ir::Value* reshape(ir::Value* x, const std::vector<int64_t>& extents, const std::string& name) {
-    Shape shape;
-    shape.rank = 1;
-    shape[0] = static_cast<int64_t>(extents.size());
-    ir::Value* to = graph_.add_constant(name + "_shape", ir::make_constant_of<int64_t>(DType::kI64, shape, extents));
-    return add(Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {x, to}, name);
-  }
-
-  ir::Value* number(float x, const std::string& name) {
-    return graph_.add_constant(name, ir::make_constant_of<float>(DType::kF32, Shape{}, {x}));
-  }
-
-  void undo() {
-    while (!made_.empty()) {
-      graph_.remove(made_.back());
-      made_.pop_back();
-    }
-  }
-
- private:
-  ir::Graph& graph_;
-  ir::Node* before_;
-  std::vector<ir::Node*> made_;
-  bool good_ = true;
-};
 
 const char* why_not(const ir::Node& n) {
   const auto& a = n.attributes<attrs::Attention>();
@@ -112,9 +59,7 @@ bool spell(ir::Graph& graph, ir::Node* n) {
   ir::Value* values = by_heads(w, v, heads, false, name + "_v");
   const std::vector<uint8_t> plain = pack<attrs::MatMul>(attrs::MatMulT{});
   ir::Value* scores = w.add(Op::kMatMul, plain, {rows, columns}, name + "_scores");
-  if (scale != 1)
-    scores = w.add(Op::kMul, pack<attrs::Binary>(attrs::BinaryT{}), {scores, w.number(scale, name + "_scale")},
-                   name + "_scaled");
+  if (scale != 1) scores = w.binary(Op::kMul, scores, w.number(scale, name + "_scale"), name + "_scaled");
   attrs::SoftmaxT softmax;
   softmax.axis = -1;
   ir::Value* shares = w.add(Op::kSoftmax, pack<attrs::Softmax>(softmax), {scores}, name + "_shares");

@@ -1,29 +1,11 @@
 #include "quant/int8/layer.h"
 
-#include <cstring>
-
 #include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::quant {
 namespace {
 
 const ir::Value* weight_value(const Layer& layer) { return layer.node->in(static_cast<size_t>(layer.weights)); }
-
-// Calls f(index in the tensor, index in the rows).
-template <class F>
-void each_weight(const Layer& layer, const F& f) {
-  const Shape& s = weight_value(layer)->type.shape;
-  const int64_t channels = s[layer.weight_axis], count = element_count(s);
-  int64_t inner = 1;
-  for (int d = layer.weight_axis + 1; d < s.rank; ++d) inner *= s[d];
-  if (channels == 0) return;
-  std::vector<int64_t> next(static_cast<size_t>(channels), 0);
-  const int64_t per_channel = count / channels;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t c = i / inner % channels;
-    f(static_cast<size_t>(i), static_cast<size_t>(c * per_channel + next[static_cast<size_t>(c)]++));
-  }
-}
 
 // The node and input that hold the bias; null without one.
 ir::Node* bias_holder(const Layer& layer, size_t* input) {
@@ -39,17 +21,7 @@ int64_t channels_of(const Layer& layer) { return weight_value(layer)->type.shape
 
 }  // namespace
 
-WeightRows weights_of(const Layer& layer) {
-  const ir::Constant& c = *weight_value(layer)->constant;
-  WeightRows rows;
-  rows.channels = channels_of(layer);
-  rows.per_channel = rows.channels == 0 ? 0 : c.tensor.count() / rows.channels;
-  rows.values.resize(static_cast<size_t>(c.tensor.count()));
-  each_weight(layer, [&](size_t at, size_t row) {
-    rows.values[row] = read_real(DType::kF32, c.tensor.bytes.data(), static_cast<int64_t>(at));
-  });
-  return rows;
-}
+WeightRows weights_of(const Layer& layer) { return rows_of(*weight_value(layer)->constant, layer.weight_axis); }
 
 std::vector<double> bias_of(const Layer& layer) {
   size_t input = 0;
@@ -64,8 +36,7 @@ std::vector<double> bias_of(const Layer& layer) {
 
 void set_weights(ir::Graph& graph, const Layer& layer, const WeightRows& rows) {
   const ir::Value& w = *weight_value(layer);
-  std::vector<float> values(rows.values.size());
-  each_weight(layer, [&](size_t at, size_t row) { values[at] = static_cast<float>(rows.values[row]); });
+  const std::vector<float> values = in_order(rows, w.type.shape, layer.weight_axis);
   ir::Value* changed = graph.add_constant(w.name, ir::make_constant_of<float>(DType::kF32, w.type.shape, values));
   graph.set_input(layer.node, static_cast<size_t>(layer.weights), changed);
 }
@@ -97,17 +68,7 @@ bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {
 }
 
 ir::ConstantPtr codes_as_tensor(const Layer& layer, const WeightCodes& codes) {
-  const Shape& shape = weight_value(layer)->type.shape;
-  if (codes.bits == 4) {
-    std::vector<uint8_t> bytes((codes.codes.size() + 1) / 2, 0);
-    each_weight(layer, [&](size_t at, size_t row) {
-      bytes[at / 2] = static_cast<uint8_t>(bytes[at / 2] | (codes.codes[row] & 15) << (at % 2 * 4));
-    });
-    return ir::make_constant({DType::kI4, shape}, std::move(bytes));
-  }
-  std::vector<uint8_t> bytes(codes.codes.size());
-  each_weight(layer, [&](size_t at, size_t row) { bytes[at] = static_cast<uint8_t>(codes.codes[row]); });
-  return ir::make_constant({DType::kI8, shape}, std::move(bytes));
+  return codes_of_shape(codes, weight_value(layer)->type.shape, layer.weight_axis);
 }
 
 }  // namespace vireo::quant

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "quant/int8/plan.h"
-#include "quant/int8/weights8.h"
+#include "quant/shared/weights8.h"
 
 namespace vireo::quant {
 

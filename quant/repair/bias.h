@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "quant/int8/plan.h"
-#include "quant/int8/weights8.h"
 #include "quant/observers/moments.h"
+#include "quant/shared/weights8.h"
 
 namespace vireo::quant {
 

@@ -11,8 +11,8 @@
 
 #include "converter/stage/evaluator.h"
 #include "quant/int8/plan.h"
-#include "quant/int8/weights8.h"
 #include "quant/observers/rows.h"
+#include "quant/shared/weights8.h"
 
 namespace vireo::quant {
 

@@ -100,6 +100,24 @@ TEST(Int8Dynamic, WhatSeveralProductsReadIsQuantizedOnce) {
   EXPECT_EQ(now.find("DynamicQuantizeLinear"), now.rfind("DynamicQuantizeLinear"));
 }
 
+// Tokens name rows of codes, which have a scale each; a head of the same numbers has codes of its own, by column.
+TEST(Int8Dynamic, TablesOfTokens) {
+  const auto g = graph("input %i i64[1,3]\n%x = Gather(t[20,8], %i)\n%y = MatMul(%x, w[8,4])\noutput %y");
+  fill_weights(*g);
+  PassLog log;
+  kInt8Dynamic.run(*g, log);
+  EXPECT_EQ(log.changes, 2u);
+  EXPECT_EQ(g->validate(), "");
+  EXPECT_EQ(ops(*g), "Gather Gather DequantizeLinear DynamicQuantizeLinear MatMulInteger Cast Mul Mul");
+  ASSERT_EQ(log.errors.size(), 2u);
+  for (const auto& error : log.errors) EXPECT_GT(error.sqnr_db, 35);
+  // Places that are counted are few, and stay as they are.
+  const auto places = graph("input %x f32[1,3,8]\n%s = Shape(%x)\n%p = Gather(t[20,8], %s)\noutput %p");
+  PassLog left;
+  kInt8Dynamic.run(*places, left);
+  EXPECT_EQ(left.changes, 0u);
+}
+
 TEST(Int8Dynamic, WhatIsLeftAndWhy) {
   expect_left(kInt8Dynamic, "%y = ConvTranspose(%x, w[4,2,2,2])\noutput %y",
               "there is no integer form of it whose values are quantized in the run: stays float32");

@@ -245,6 +245,15 @@ void find_turned(const ir::Node& product, CodedNodes* nodes) {
   }
 }
 
+// Whether a lookup is in a table of tokens; the log gets the reason why not.
+bool is_table(const ir::Node& lookup, PassLog& log) {
+  const char* why = !are_given(lookup.in(1))       ? "a table of places, not of what the caller names: float32"
+                    : meets_factors(*lookup.out()) ? "a table of factors: stays float32"
+                                                   : nullptr;
+  if (why != nullptr) log.reject(lookup, why);
+  return why == nullptr;
+}
+
 // Whether a product reads the table's codes.
 bool is_multiplied(const CodedNodes& nodes, const ir::Constant& table) {
   return std::any_of(nodes.products.begin(), nodes.products.end(), [&](const ir::Node* n) {
@@ -273,6 +282,14 @@ bool has_columns_in_rows(const ir::Node& product) {
   return product.op == Op::kGemm && product.attributes<attrs::Gemm>().trans_b();
 }
 
+std::vector<ir::Node*> find_tables(ir::Graph& g, PassLog& log) {
+  std::vector<ir::Node*> out;
+  for (ir::Node& n : g.nodes()) {
+    if (is_lookup(n) && is_table(n, log)) out.push_back(&n);
+  }
+  return out;
+}
+
 CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Node&)>& keep, PassLog& log) {
   CodedNodes out;
   for (ir::Node& n : g.nodes()) {
@@ -290,12 +307,7 @@ CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Nod
   }
   for (const ir::Node* n : out.products) find_turned(*n, &out);
   const auto is_left = [&](const ir::Node* n) {
-    if (is_multiplied(out, *n->in(0)->constant)) return false;
-    const char* why = !are_given(n->in(1))       ? "a table of places, not of what the caller names: float32"
-                      : meets_factors(*n->out()) ? "a table of factors: stays float32"
-                                                 : nullptr;
-    if (why != nullptr) log.reject(*n, why);
-    return why != nullptr;
+    return !is_multiplied(out, *n->in(0)->constant) && !is_table(*n, log);
   };
   out.lookups.erase(std::remove_if(out.lookups.begin(), out.lookups.end(), is_left), out.lookups.end());
   return out;

@@ -24,6 +24,8 @@ struct CodedNodes {
 
 // `keep`: nodes that stay in float. The log gets the reasons of what is left.
 CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Node&)>& keep, PassLog& log);
+// The lookups in tables of tokens alone, whatever else reads them.
+std::vector<ir::Node*> find_tables(ir::Graph& g, PassLog& log);
 // Whether a product has its weights as [N, K].
 bool has_columns_in_rows(const ir::Node& product);
 

@@ -375,9 +375,14 @@ def values_quantized_in_the_run(test):
     vit = WORK / "vit_dynamic.onnx"
     onnx.save(transformer(np, False), vit)
     rows = np.random.default_rng(8).standard_normal((16, 9, 16)).astype(np.float32)
-    for source, name, value, output, kind in ((model, "image", x, "logits", "dynamic_conv"), (vit, "x", rows, "head", "dynamic_gemm")):
+    for source, name, value, output, kind in ((model, "image", x, "logits", "dynamic_conv_f32_nchw"), (vit, "x", rows, "head", "dynamic_gemm_i8i8f32")):
         out, exported = WORK / "dynamic.vireo", WORK / "dynamic.onnx"
+        support.vireo("quantize", source, "-o", out, "--scheme", "int8-dynamic")
+        by_quantize = out.read_bytes()
         support.vireo("convert", source, "-o", out, "--quantize", "int8-dynamic", "--emit-onnx", exported, "--check")
+        test.assertEqual(out.read_bytes(), by_quantize)
+        support.vireo("quantize", source, "--emit-onnx", WORK / "dynamic_2.onnx", "--scheme", "int8-dynamic")
+        test.assertEqual(exported.read_bytes(), (WORK / "dynamic_2.onnx").read_bytes())
         np.save(WORK / "in.npy", value)
         support.vireo("run", out, "--input", f"{name}={WORK / 'in.npy'}", "--output", WORK / "out.npz")
         ours = np.load(WORK / "out.npz")[output]
@@ -385,7 +390,11 @@ def values_quantized_in_the_run(test):
         theirs = ort(exported, value)
         test.assertLess(np.abs(ours - theirs).max(), 0.02 * np.abs(theirs).max())  # but for a code at a tie
         onnx.checker.check_model(onnx.load(exported), full_check=True)
-        test.assertIn(kind, {n["op"] for n in json.loads(support.vireo("explain", out, "--device", "cpu", "--json").stdout)["nodes"]})
+        test.assertIn(kind, {n["kernel"] for n in json.loads(support.vireo("explain", out, "--device", "cpu", "--json").stdout)["nodes"]})
+    for option in ("--data", "--recipe", "--save-recipe"):
+        said = support.vireo("quantize", model, "-o", WORK / "no.vireo", "--scheme", "int8-dynamic", option, WORK / "some.json", check=False).stderr
+        test.assertIn(f"--scheme int8-dynamic takes no {option}: the ranges of values are found in each run", said)
+        test.assertIn(f"leave {option} out, or take --scheme w8a8", said)
 
 
 def a_ceiling_changes_no_byte(test):
