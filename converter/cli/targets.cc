@@ -286,6 +286,24 @@ class Preparation {
     }
   }
 
+  // A microcontroller's memory is planned here, once. True: inputs have open sizes, and are refused.
+  bool refuse_open_inputs() {
+    for (const vireo_value_info& info : model_.inputs()) {
+      std::string sizes;
+      bool open = false;
+      for (int32_t i = 0; i < info.rank; ++i) {
+        const bool fixed = info.min_dims[i] == info.max_dims[i];
+        open = open || !fixed;
+        sizes += (i == 0 ? "" : ",") + std::to_string(fixed ? info.min_dims[i] : i == 0 ? 1 : 32);
+      }
+      if (!open) continue;
+      report_.refused.push_back("the sizes of its input \"" + std::string(info.name) + "\" are open");
+      std::string& help = report_.fixes_refused;
+      help += (help.empty() ? "fix them, as in --shape " : " --shape ") + std::string(info.name) + "=" + sizes;
+    }
+    return !report_.refused.empty();
+  }
+
   // What a microcontroller reads: the plan as one compiled part of its own, of all nodes.
   void make_plan(const std::vector<uint8_t>& bare) {
     const firmware::Core& core = core_of(profile_);
@@ -293,6 +311,7 @@ class Preparation {
     std::vector<firmware::Refusal> refusals;
     std::string error;
     const ModelBytes file = aligned(bare);
+    if (refuse_open_inputs()) return;
     if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, plan.get(), &refusals,
                                   &error)) {
       for (const firmware::Refusal& r : refusals)
@@ -475,6 +494,8 @@ void check_limits(const std::vector<TargetReport>& reports) {
     if (report.refused.empty()) continue;
     std::string nodes;
     for (const std::string& line : report.refused) nodes += "\n  " + line;
+    if (!report.fixes_refused.empty())
+      throw Failure("target " + report.name + " cannot run the model:" + nodes, report.fixes_refused);
     throw Failure("target " + report.name + " cannot run the model:" + nodes,
                   "microcontrollers run models in 8 bits: vireo quantize MODEL --data SAMPLES --target " + report.name +
                       "; what still has no kernel needs the whole runtime (--target mcu), or another operator");
@@ -568,7 +589,7 @@ std::string text_of(const TargetReport& report) {
   for (const TargetReport::Device& d : report.devices) text += text_of(d);
   for (const TargetReport::Trouble& t : report.troubles)
     text += "  target " + report.name + " does not compute in this type: \"" + t.node + "\", " + t.what + "\n";
-  for (const std::string& line : report.refused) text += "  target " + report.name + " has no kernel: " + line + "\n";
+  for (const std::string& line : report.refused) text += "  target " + report.name + " cannot run it: " + line + "\n";
   return text + verdict_of(report);
 }
 

@@ -48,6 +48,7 @@ struct TargetReport {
   std::vector<Trouble> troubles;                   // types that the target does not compute in
   std::vector<std::string> broken;                 // limits, with figures
   std::vector<std::string> refused;                // nodes without a kernel, where all have to have one
+  std::string fixes_refused;                       // what would help, where it is known
   std::shared_ptr<const firmware::FlatPlan> plan;  // of a microcontroller, where nothing was refused
   Json nodes = Json::array();
   size_t constants = 0, parts = 0;

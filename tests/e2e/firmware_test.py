@@ -167,11 +167,13 @@ class Refusals(unittest.TestCase):
         self.assertFalse((WORK / "refused").exists())
         checked = support.vireo("check", MODEL, *SHAPE, "--target", "cortex-m4", check=False)
         self.assertEqual(checked.returncode, 1)
-        self.assertIn('target cortex-m4 has no kernel: conv node "/body/body.0/Conv"', checked.stdout)
+        self.assertIn('target cortex-m4 cannot run it: conv node "/body/body.0/Conv"', checked.stdout)
 
     def test_open_sizes(self):
         options = ("--quantize", "int8", "--calibrate", VECTORS, "-i", "features=c0_in0", "--target", "cortex-m4", "--emit", "firmware")
-        self.assertIn("its sizes are open: fix the inputs with --shape", self.refused(MODEL, *options, WORK / "open"))
+        said = self.refused(MODEL, *options, WORK / "open")
+        self.assertIn('the sizes of its input "features" are open', said)
+        self.assertIn("help: fix them, as in --shape features=1,", said)
 
     def test_options(self):
         folder = WORK / "options"
