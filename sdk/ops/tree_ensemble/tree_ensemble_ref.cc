@@ -1,11 +1,8 @@
 #include "sdk/ops/tree_ensemble/tree_ensemble.h"
 
-#include <math.h>
-
-#include "sdk/base/checked.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/shared/dispatch.h"
-#include "sdk/ops/tree_ensemble/scores.h"
+#include "sdk/ops/tree_ensemble/finish.h"
 
 namespace vireo {
 namespace {
@@ -50,83 +47,40 @@ uint32_t find_leaf(const Attrs& a, uint32_t reference, const void* row) {
   return reference & ~kTreeLeaf;
 }
 
-// The scores of one row, before the transform. `voted`: targets that some leaf voted for.
-void score_row(const Attrs& a, FindLeaf find, const void* row, double* score, uint8_t* voted) {
-  const uint32_t targets = a.targets(), trees = a.roots() == nullptr ? 0 : a.roots()->size();
-  for (uint32_t k = 0; k < targets; ++k) {
-    score[k] = 0;
-    voted[k] = 0;
-  }
+// The scores of one row, before the transform.
+void score_row(const Attrs& a, FindLeaf find, const void* row, const TreeVotes& votes) {
+  const uint32_t trees = a.roots() == nullptr ? 0 : a.roots()->size();
+  votes.begin();
   for (uint32_t t = 0; t < trees; ++t) {
     const uint32_t leaf = find(a, a.roots()->Get(t), row);
     for (uint32_t v = a.leaf_begin()->Get(leaf); v < a.leaf_begin()->Get(leaf + 1); ++v) {
-      const uint32_t k = a.vote_targets()->Get(v);
-      const double w = a.vote_weights_f64() != nullptr ? a.vote_weights_f64()->Get(v)
-                                                       : static_cast<double>(a.vote_weights()->Get(v));
-      switch (a.aggregate()) {
-        case attrs::TreeAggregate::Min:
-          score[k] = voted[k] == 0 || w < score[k] ? w : score[k];
-          break;
-        case attrs::TreeAggregate::Max:
-          score[k] = voted[k] == 0 || w > score[k] ? w : score[k];
-          break;
-        case attrs::TreeAggregate::Sum:
-        case attrs::TreeAggregate::Average:
-          score[k] += w;
-          break;
-      }
-      voted[k] = 1;
+      votes.add(a.aggregate(), a.vote_targets()->Get(v),
+                a.vote_weights_f64() != nullptr ? a.vote_weights_f64()->Get(v)
+                                                : static_cast<double>(a.vote_weights()->Get(v)));
     }
   }
-  for (uint32_t k = 0; k < targets; ++k) {
-    if (a.aggregate() == attrs::TreeAggregate::Average && trees > 0) score[k] /= trees;
-    if (a.base_values() != nullptr) score[k] += a.base_values()->Get(k);
-  }
+  votes.end(trees);
 }
 
-// Writes the final scores in place and returns the class's index.
-uint32_t classify(const Attrs& a, double* score, const uint8_t* voted) {
-  if (a.binary() == attrs::TreeBinary::No) {
-    uint32_t best = 0;
-    for (uint32_t k = 1; k < a.targets(); ++k) best = score[k] > score[best] ? k : best;
-    transform_scores(a.transform(), score, a.targets());
-    return best;
-  }
-  const bool complement = a.binary() == attrs::TreeBinary::Complement;
-  const double p = voted[1] != 0 ? score[1] : score[0];
-  score[1] = p;
-  score[0] = complement && a.transform() != attrs::TreeTransform::Logistic ? 1 - p : -p;
-  // Softmax would normalise twice what is normalised already.
-  if (a.transform() == attrs::TreeTransform::Logistic || a.transform() == attrs::TreeTransform::Probit) {
-    transform_scores(a.transform(), score, 2);
-  }
-  return p > (complement ? 0.5 : 0.0) ? 1 : 0;
-}
-
-// Of one thread: a double and a flag for each target, 64-byte aligned parts.
-uint64_t slot_bytes(uint32_t targets) { return align_up(static_cast<uint64_t>(targets) * 9, 64); }
-
-// `finish(row, scores, voted)` for each row.
-template <class F>
-void for_samples(const KernelContext& ctx, FindLeaf find, const F& finish) {
+using Finish = void (*)(const KernelContext& ctx, int64_t row, const TreeVotes& votes);
+void for_samples(const KernelContext& ctx, FindLeaf find, Finish finish) {
   const Attrs& a = ctx.attrs<Attrs>();
   const Tensor& x = *ctx.in(0);
   const int64_t columns = x.shape[x.shape.rank - 1], rows = x.shape.rank == 2 ? x.shape[0] : 1;
   const auto trees = static_cast<int64_t>(a.roots() == nullptr ? 0 : a.roots()->size());
   const int64_t grain = trees >= 4096 ? 1 : 4096 / (trees + 1) + 1;  // about 4096 walks of some tens of ns
   ctx.parallel.for_range(rows, grain, [&](int64_t begin, int64_t end, int32_t slot) {
-    uint8_t* memory = ctx.scratch.data() + static_cast<uint64_t>(slot) * slot_bytes(a.targets());
-    double* score = reinterpret_cast<double*>(memory);
-    uint8_t* voted = memory + static_cast<uint64_t>(a.targets()) * sizeof(double);
+    const TreeVotes votes =
+        tree_votes_at(a, ctx.scratch.data() + static_cast<uint64_t>(slot) * tree_votes_bytes(a.targets()));
     for (int64_t row = begin; row < end; ++row) {
-      score_row(a, find, x.as<const uint8_t>() + row * columns * (dtype_bits(x.dtype) / 8), score, voted);
-      finish(row, score, voted);
+      score_row(a, find, x.as<const uint8_t>() + row * columns * (dtype_bits(x.dtype) / 8), votes);
+      finish(ctx, row, votes);
     }
   });
 }
 
-template <class F>
-Status dispatch_input(const KernelContext& ctx, const F& finish) {
+template <Finish kFinish>
+Status run(const KernelContext& ctx) {
   FindLeaf find = nullptr;
   switch (ctx.in(0)->dtype) {
     case DType::kF32:
@@ -147,60 +101,21 @@ Status dispatch_input(const KernelContext& ctx, const F& finish) {
     default:
       return Status::kUnsupported;
   }
-  for_samples(ctx, find, finish);
+  for_samples(ctx, find, kFinish);
   return Status::kOk;
 }
 
-Status run_scores(const KernelContext& ctx) {
-  const Attrs& a = ctx.attrs<Attrs>();
-  Tensor& y = *ctx.out(0);
-  return dispatch_input(ctx, [&](int64_t row, double* score, const uint8_t*) {
-    transform_scores(a.transform(), score, a.targets());
-    for (uint32_t k = 0; k < a.targets(); ++k) {
-      const int64_t i = row * a.targets() + k;
-      switch (y.dtype) {
-        case DType::kF64:
-          y.as<double>()[i] = score[k];
-          break;
-        case DType::kF16:
-          y.as<F16>()[i] = F16(static_cast<float>(score[k]));
-          break;
-        default:
-          y.as<float>()[i] = static_cast<float>(score[k]);
-          break;
-      }
-    }
-  });
-}
-
-Status run_classifier(const KernelContext& ctx) {
-  const Attrs& a = ctx.attrs<Attrs>();
-  Tensor *label = ctx.out(0), *scores = ctx.out(1);
-  return dispatch_input(ctx, [&](int64_t row, double* score, const uint8_t* voted) {
-    const uint32_t best = classify(a, score, voted);
-    if (label != nullptr && a.labels_strings() != nullptr) {
-      const ::flatbuffers::String* s = a.labels_strings()->Get(best);
-      label->as<StringRef>()[row] = {s->c_str(), s->size()};
-    } else if (label != nullptr) {
-      label->as<int64_t>()[row] = a.labels_integers()->Get(best);
-    }
-    for (uint32_t k = 0; scores != nullptr && k < a.targets(); ++k) {
-      scores->as<float>()[row * a.targets() + k] = static_cast<float>(score[k]);
-    }
-  });
-}
-
 int64_t scratch(const KernelQuery& query) {
-  return static_cast<int64_t>(slot_bytes(query.attrs<Attrs>().targets()) * static_cast<uint64_t>(query.slots));
+  return static_cast<int64_t>(tree_votes_bytes(query.attrs<Attrs>().targets()) * static_cast<uint64_t>(query.slots));
 }
 
 }  // namespace
 
 extern const RefKernel kTreeEnsembleRef;
-const RefKernel kTreeEnsembleRef = {run_scores, scratch};
+const RefKernel kTreeEnsembleRef = {run<put_tree_scores>, scratch};
 extern const RefKernel kTreeEnsembleRegressorRef;
-const RefKernel kTreeEnsembleRegressorRef = {run_scores, scratch};
+const RefKernel kTreeEnsembleRegressorRef = {run<put_tree_scores>, scratch};
 extern const RefKernel kTreeEnsembleClassifierRef;
-const RefKernel kTreeEnsembleClassifierRef = {run_classifier, scratch};
+const RefKernel kTreeEnsembleClassifierRef = {run<put_tree_class>, scratch};
 
 }  // namespace vireo
