@@ -68,7 +68,7 @@ TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings",
 DEVICE_STD = set("""
 algorithm array atomic cassert cfloat cinttypes climits cmath cstdarg cstddef cstdint cstring initializer_list iterator
 limits new numeric optional string_view tuple type_traits utility
-arm_acle.h assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
+arm_acle.h arm_mve.h assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
 """.split())
 DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodium.h"), "delegates": ("flatbuffers/", "hwy/"),
                     "c_api": ("flatbuffers/",), **{room: ("flatbuffers/",) for room in SESSION}}

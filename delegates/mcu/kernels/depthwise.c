@@ -54,8 +54,20 @@ typedef struct {
   uint8_t flip;
 } copy;
 
-static void copy_rows(const copy* c, const uint8_t* from, int32_t rows, uint8_t* to) {
+MCU_APART static void copy_rows(const copy* c, const uint8_t* from, int32_t rows, uint8_t* to) {
   const int32_t columns = c->columns, pitch = c->pitch, row = c->row;
+#if VIREO_MCU_MVE
+  if (c->step == 1) {
+    const uint8x16_t all = vdupq_n_u8(c->flip);
+    const int32_t whole = columns & ~15;
+    const mve_pred16_t in = vctp8q((uint32_t)(columns - whole));
+    for (; rows > 0; --rows, from += row, to += pitch) {
+      for (int32_t i = 0; i < whole; i += 16) vst1q_u8(to + i, veorq_u8(vld1q_u8(from + i), all));
+      vstrbq_p_u8(to + whole, veorq_u8(vldrbq_z_u8(from + whole, in), all), in);
+    }
+    return;
+  }
+#endif
 #if VIREO_MCU_LANES || defined(__ARM_FEATURE_UNALIGNED)
   if (c->step == 1 && columns >= 4) {
     const uint32_t flips = c->flip * 0x01010101u;
@@ -92,6 +104,89 @@ MCU_APART static void windows(const vireo_mcu_conv* c, const filter* f, const in
     }
   }
 }
+
+#if VIREO_MCU_MVE
+/* Lanes of a vector lie `across` bytes apart in the band, what the loop goes along lies `along` bytes apart. */
+typedef struct {
+  int32_t lanes, across, steps, along, y_across, y_along;
+  int16_t taps[9]; /* as [along, across] */
+} direction;
+
+/* 3x3, stride 1: four outputs at a time, the last ones maybe once more. A line of x ends a line of y, and is in two
+ * that follow. rows: lanes are neighbours in a row, in x and y. some: there are fewer than four. */
+MCU_INLINE void lines_3x3(const direction* d, const filter* f, const vireo_mcu_codes* all, const int8_t* band,
+                          int8_t* y, int rows, int some) {
+  const int32_t w0 = d->taps[0], w1 = d->taps[1], w2 = d->taps[2], w3 = d->taps[3], w4 = d->taps[4], w5 = d->taps[5];
+  const int32_t w6 = d->taps[6], w7 = d->taps[7], w8 = d->taps[8];
+  const int32_t last = some ? 0 : d->lanes - 4, across = rows ? 1 : d->across, along = d->along, y_along = d->y_along;
+  const mve_pred16_t in = vctp32q((uint32_t)d->lanes);
+  const uint32x4_t lane = vidupq_n_u32(0, 1);
+  const uint32x4_t from = vmulq_n_u32(lane, (uint32_t)across), into = vmulq_n_u32(lane, (uint32_t)d->y_across);
+  const vireo_mcu_codes codes = *all;
+  const int32_t bias = (int32_t)f->bias, steps = d->steps;
+  const float m = f->m;
+#define LOAD(at) (rows ? vldrbq_s32(at) : vldrbq_gather_offset_s32(at, from))
+#define LINE(sum, a, b, c) vmlaq_n_s32(vmlaq_n_s32(vmlaq_n_s32(sum, x0, a), x1, b), x2, c)
+#define NEXT() x += along, x0 = LOAD(x), x1 = LOAD(x + across), x2 = LOAD(x + 2 * across)
+  for (int32_t j = 0;;) {
+    const int8_t* x = band + j * across - along;
+    int8_t* to = y + j * d->y_across;
+    int32x4_t x0, x1, x2;
+    NEXT();
+    int32x4_t s1 = LINE(vdupq_n_s32(bias), w0, w1, w2);
+    NEXT();
+    int32x4_t s2 = LINE(s1, w3, w4, w5);
+    s1 = LINE(vdupq_n_s32(bias), w0, w1, w2);
+    for (int32_t i = steps; i > 0; --i, to += y_along) {
+      NEXT();
+      const int32x4_t done = mcu_four_codes(LINE(s2, w6, w7, w8), m, &codes);
+      if (rows) {
+        vstrbq_s32(to, done);
+      } else if (some) {
+        vstrbq_scatter_offset_p_s32(to, into, done, in);
+      } else {
+        vstrbq_scatter_offset_s32(to, into, done);
+      }
+      s2 = LINE(s1, w3, w4, w5);
+      s1 = LINE(vdupq_n_s32(bias), w0, w1, w2);
+    }
+    if (j >= last) break;
+    j = j + 4 < last ? j + 4 : last;
+  }
+#undef LOAD
+#undef LINE
+#undef NEXT
+}
+MCU_APART static void lines_in_rows(const direction* d, const filter* f, const vireo_mcu_codes* c, const int8_t* band,
+                                    int8_t* y) {
+  lines_3x3(d, f, c, band, y, 1, 0);
+}
+MCU_APART static void lines_apart(const direction* d, const filter* f, const vireo_mcu_codes* c, const int8_t* band,
+                                  int8_t* y) {
+  lines_3x3(d, f, c, band, y, 0, 0);
+}
+MCU_APART static void few_lines(const direction* d, const filter* f, const vireo_mcu_codes* c, const int8_t* band,
+                                int8_t* y) {
+  lines_3x3(d, f, c, band, y, 0, 1);
+}
+
+/* Along the axis that leaves fewer lanes unused. */
+MCU_APART static void vectors_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
+                                  int32_t rows, uint8_t* y, int32_t y_step) {
+  const int32_t columns = c->out[1], y_row = columns * y_step;
+  const int down = (rows + 3) / 4 * columns < (columns + 3) / 4 * rows;
+  direction d = {columns, 1, rows, pitch, y_step, y_row, {0}};
+  if (down) d.lanes = rows, d.across = pitch, d.steps = columns, d.along = 1, d.y_across = y_row, d.y_along = y_step;
+  for (int32_t k = 0; k < 9; ++k) d.taps[k] = f->taps[down ? k % 3 * 3 + k / 3 : k];
+  if (d.lanes < 4) {
+    few_lines(&d, f, &c->codes, band, (int8_t*)y);
+  } else if (!down && y_step == 1) {
+    lines_in_rows(&d, f, &c->codes, band, (int8_t*)y);
+  } else {
+    lines_apart(&d, f, &c->codes, band, (int8_t*)y);
+  }
+}
+#endif
 
 #if VIREO_MCU_LANES
 /* 3x3, stride 1, at least two columns: down the rows, two columns at a time, the last ones maybe once more. A word is
@@ -194,6 +289,12 @@ MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, cons
 static void run_windows(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
                         uint8_t* y, int32_t y_step) {
   if (c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[0] == 1 && c->dilation[1] == 1) {
+#if VIREO_MCU_MVE
+    if (c->stride[0] == 1 && c->stride[1] == 1) {
+      vectors_3x3(c, f, band, pitch, rows, y, y_step);
+      return;
+    }
+#endif
 #if VIREO_MCU_LANES
     if (c->codes.high - c->codes.low == 255) {
       if (c->stride[1] == 2) {

@@ -17,6 +17,13 @@
 #ifndef VIREO_MCU_LANES
 #define VIREO_MCU_LANES VIREO_MCU_DSP
 #endif
+/* VIREO_MCU_MVE: vectors of 16 bytes, of numbers and of float32 (the vector extension of Armv8.1-M). */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
+#include <arm_mve.h>
+#define VIREO_MCU_MVE 1
+#else
+#define VIREO_MCU_MVE 0
+#endif
 
 /* A few instructions, also where the compiler is asked for small code; a loop that wants all registers for itself; and
  * what no loop should make room for. */

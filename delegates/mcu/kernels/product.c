@@ -393,7 +393,179 @@ static void widen_tile(const vireo_mcu_conv* c, const product* p, const uint8_t*
   }
 }
 
+#if VIREO_MCU_MVE
+/* ---- Vectors of 16 products
+ *
+ * Tiles of four positions hold signed bytes as they are, 16 of each position behind one another; behind the last k they
+ * are 0. The zero point of x goes into the bias. Weights are read where they lie: plain ones of at least 16. Blocks are
+ * those of the code above, and take less scratch memory than it does. */
+
+static int serves_vectors(const vireo_mcu_conv* c, const product* p) {
+  return p->w_zero == NULL && !p->nibbles && p->w_k == 1 && p->inner == p->k && p->k >= 16 && p->positions >= TILE &&
+         7 * c->in[0] * c->in[1] <= 65535;
+}
+
+/* k bytes in a row become column `column` of a tile. */
+static void put_column(const uint8_t* from, int32_t k, uint8_t flip, int32_t column, uint8_t* tile) {
+  const uint8x16_t flips = vdupq_n_u8(flip);
+  for (uint8_t* to = tile + 16 * column; k > 0; k -= 16, from += 16, to += 64)
+    vst1q_u8(to, veorq_x_u8(vldrbq_z_u8(from, vctp8q((uint32_t)k)), flips, vctp8q((uint32_t)k)));
+}
+
+/* Channels first, a window of one element. */
+static void put_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t flip, uint8_t* tile) {
+  const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)plane), flips = vdupq_n_u16(flip);
+  for (int32_t half = 0; half * 8 < ((k + 15) & ~15); ++half, x += 8 * plane) {
+    const mve_pred16_t in = vctp16q((uint32_t)(k - 8 * half > 0 ? k - 8 * half : 0));
+    uint8_t* const to = tile + (half >> 1) * 64 + (half & 1) * 8;
+    for (int32_t i = 0; i < TILE; ++i) {
+      const uint16x8_t v = vldrbq_gather_offset_z_u16(x + i, offsets, in);
+      vstrbq_u16(to + 16 * i, vpselq_u16(veorq_u16(v, flips), vdupq_n_u16(0), in));
+    }
+  }
+}
+
+static void fill_tile(const vireo_mcu_conv* c, const product* p, const uint8_t* x, int32_t first, int point,
+                      uint8_t* tile) {
+  const int32_t plane = c->in[0] * c->in[1];
+  if (point && !c->last) {
+    put_points(x + first, plane, p->k, c->x_flip, tile);
+    return;
+  }
+  uint8_t* const window = (uint8_t*)(p->w_pair + 2 * p->padded);
+  int32_t oy = first / c->out[1], ox = first % c->out[1];
+  for (int32_t i = 0; i < TILE; ++i) {
+    const uint8_t* row = window;
+    if (point) {
+      row = x + (first + i) * c->groups * c->in_channels;
+    } else {
+      gather(c, x, oy, ox, window);
+    }
+    put_column(row, p->k, c->x_flip, i, tile);
+    if (++ox == c->out[1]) {
+      ox = 0;
+      ++oy;
+    }
+  }
+}
+
+/* Four positions by two channels: 16 instructions for 128 products. Sums have to be in even registers, of which there
+ * are eight. */
+#if defined(__OPTIMIZE__)
+#define SUM_16S(u_, v_, end_)                                                                           \
+  __asm__ volatile(                                                                                     \
+      "1:\n vldrb.u8 q0, [%[u]], #16\n vldrb.u8 q1, [%[v]], #16\n vldrb.u8 q2, [%[x]], #16\n"           \
+      "vmladava.s8 %[a0], q2, q0\n vmladava.s8 %[b0], q2, q1\n vldrb.u8 q3, [%[x]], #16\n"              \
+      "vmladava.s8 %[a1], q3, q0\n vmladava.s8 %[b1], q3, q1\n vldrb.u8 q2, [%[x]], #16\n"              \
+      "vmladava.s8 %[a2], q2, q0\n vmladava.s8 %[b2], q2, q1\n vldrb.u8 q3, [%[x]], #16\n"              \
+      "vmladava.s8 %[a3], q3, q0\n vmladava.s8 %[b3], q3, q1\n cmp %[u], %[end]\n bne 1b\n"             \
+      : [a0] "+Te"(a0), [a1] "+Te"(a1), [a2] "+Te"(a2), [a3] "+Te"(a3), [b0] "+Te"(b0), [b1] "+Te"(b1), \
+        [b2] "+Te"(b2), [b3] "+Te"(b3), [x] "+r"(x), [u] "+r"(u_), [v] "+r"(v_)                         \
+      : [end] "r"(end_)                                                                                 \
+      : "cc", "memory", "q0", "q1", "q2", "q3")
+#else
+#define SUM_16S(u_, v_, end_) \
+  for (; (u_) != (end_); (u_) += 16, (v_) += 16, x += 64) SUM_16(vld1q_s8(u_), vld1q_s8(v_))
+#endif
+#define SUM_16(u_, v_)                                            \
+  do {                                                            \
+    const int8x16_t wu = (u_), wv = (v_);                         \
+    int8x16_t xs = vld1q_s8(x);                                   \
+    a0 = vmladavaq_s8(a0, xs, wu), b0 = vmladavaq_s8(b0, xs, wv); \
+    xs = vld1q_s8(x + 16);                                        \
+    a1 = vmladavaq_s8(a1, xs, wu), b1 = vmladavaq_s8(b1, xs, wv); \
+    xs = vld1q_s8(x + 32);                                        \
+    a2 = vmladavaq_s8(a2, xs, wu), b2 = vmladavaq_s8(b2, xs, wv); \
+    xs = vld1q_s8(x + 48);                                        \
+    a3 = vmladavaq_s8(a3, xs, wu), b3 = vmladavaq_s8(b3, xs, wv); \
+  } while (0)
+
+/* The bias less the zero point of x times the weights. */
+static int32_t bias_less_zero(const product* p, int32_t c, int32_t zero) {
+  const int32_t bias = p->bias != NULL ? p->bias[c] : 0;
+  if (zero == 0) return bias;
+  const int8_t* w = (const int8_t*)p->w + p->w_first + c * p->w_channel;
+  int32_t sum = 0;
+  for (int32_t k = p->k; k > 0; k -= 16, w += 16)
+    sum = vaddvaq_p_s8(sum, vldrbq_z_s8(w, vctp8q((uint32_t)k)), vctp8q((uint32_t)k));
+  return (int32_t)((uint32_t)bias - (uint32_t)(sum * zero));
+}
+
+/* The tiles of a block for two channels. tail: k is no multiple of 16. */
+MCU_INLINE void vector_tiles(const product* p, int32_t c, int32_t d, int32_t first, int32_t tiles, int32_t bias_c,
+                             int32_t bias_d, int tail) {
+  const int32_t k = p->k, last = p->positions - TILE, step = p->y_position, to_d = (d - c) * p->y_channel;
+  const int8_t *const w_c = (const int8_t*)p->w + p->w_first + c * p->w_channel, *const w_end = w_c + (k & ~15);
+  const int8_t* const w_d = w_c + (d - c) * p->w_channel;
+  const int8_t* x = (const int8_t*)p->x_tiles;
+  const float mc = p->m[p->one_multiplier ? 0 : c], md = p->m[p->one_multiplier ? 0 : d];
+  const vireo_mcu_codes codes = p->codes;
+  uint8_t* const y_c = p->y + c * p->y_channel;
+  for (const int32_t end = first + tiles * TILE; first != end; first += TILE) {
+    const int8_t *u = w_c, *v = w_d;
+    int32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
+    SUM_16S(u, v, w_end);
+    if (tail) {
+      const mve_pred16_t in = vctp8q((uint32_t)k & 15);
+      SUM_16(vldrbq_z_s8(u, in), vldrbq_z_s8(v, in));
+      x += 64;
+    }
+    const int32x4_t a = {a0, a1, a2, a3}, b = {b0, b1, b2, b3};
+    const int32x4_t cs = mcu_four_codes(a, mc, &codes), ds = mcu_four_codes(b, md, &codes);
+    uint8_t* const y = y_c + (first < last ? first : last) * step;
+    if (step == 1) {
+      vstrbq_s32((int8_t*)y, cs);
+      vstrbq_s32((int8_t*)y + to_d, ds);
+    } else {
+      const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)step);
+      vstrbq_scatter_offset_s32((int8_t*)y, offsets, cs);
+      vstrbq_scatter_offset_s32((int8_t*)y + to_d, offsets, ds);
+    }
+  }
+}
+
+MCU_APART static void vector_pair(const product* p, int32_t c, int32_t d, int32_t first, int32_t tiles, int32_t bias_c,
+                                  int32_t bias_d) {
+  vector_tiles(p, c, d, first, tiles, bias_c, bias_d, 0);
+}
+MCU_APART static void vector_pair_with_tail(const product* p, int32_t c, int32_t d, int32_t first, int32_t tiles,
+                                            int32_t bias_c, int32_t bias_d) {
+  vector_tiles(p, c, d, first, tiles, bias_c, bias_d, 1);
+}
+
+static void run_vectors(const vireo_mcu_conv* c, const product* p, const uint8_t* x) {
+  const int point = is_point(c);
+  const int32_t tile_bytes = TILE * ((p->k + 15) & ~15), zero = code(c->x_zero, c->x_flip);
+  uint8_t* const tiles = (uint8_t*)p->x_tiles;
+  /* Biases for all blocks, where scratch memory has room for them. */
+  int32_t* const biases = (int32_t*)(void*)(tiles + p->tiles * tile_bytes);
+  const int kept = (uint8_t*)(biases + p->channels) <= (uint8_t*)(p->w_pair + 2 * p->padded);
+  for (int32_t i = 0; kept && i < p->channels; ++i) biases[i] = bias_less_zero(p, i, zero);
+  for (int32_t first = 0; first < p->positions; first += p->tiles * TILE) {
+    int32_t count = 0;
+    for (; count < p->tiles && first + count * TILE < p->positions; ++count)
+      fill_tile(c, p, x, tile_begin(p, first + count * TILE), point, tiles + count * tile_bytes);
+    for (int32_t i = 0; i < p->channels; i += 2) {
+      const int32_t d = i + 1 < p->channels ? i + 1 : i;
+      const int32_t bias_c = kept ? biases[i] : bias_less_zero(p, i, zero);
+      const int32_t bias_d = kept ? biases[d] : bias_less_zero(p, d, zero);
+      if ((p->k & 15) == 0) {
+        vector_pair(p, i, d, first, count, bias_c, bias_d);
+      } else {
+        vector_pair_with_tail(p, i, d, first, count, bias_c, bias_d);
+      }
+    }
+  }
+}
+#endif
+
 static void run_blocks(const vireo_mcu_conv* c, product* p, const uint8_t* x) {
+#if VIREO_MCU_MVE
+  if (serves_vectors(c, p)) {
+    run_vectors(c, p, x);
+    return;
+  }
+#endif
   const int point = is_point(c);
   const int32_t tile_elements = TILE * p->padded;
   for (int32_t first = 0; first < p->positions; first += p->tiles * TILE) {

@@ -119,6 +119,16 @@ MCU_INLINE uint32_t mcu_two_codes(uint32_t low, uint32_t high, float m_low, floa
 }
 #endif
 
+#if VIREO_MCU_MVE
+/* Codes of four sums, each in the low byte of its lane. The vector unit takes subnormal numbers for 0; a product that
+ * is one rounds to 0 anyway. */
+MCU_INLINE int32x4_t mcu_four_codes(int32x4_t sums, float m, const vireo_mcu_codes* codes) {
+  const float32x4_t v = vmulq_n_f32(vcvtq_f32_s32(sums), m);
+  const int32x4_t r = vqaddq_n_s32(vcvtnq_s32_f32(v), codes->zero); /* to nearest even; saturates */
+  return vminq_s32(vmaxq_s32(r, vdupq_n_s32(codes->low)), vdupq_n_s32(codes->high));
+}
+#endif
+
 /* Whether all of these are positive normal numbers. */
 int vireo_mcu_multipliers_serve(const float* m, int32_t count);
 
