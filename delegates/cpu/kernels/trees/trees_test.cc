@@ -36,11 +36,12 @@ TEST(Trees, EachWalkAsAlone) {
   for (int i = 0; i < 12; ++i) f.roots.push_back(f.grow(rng, i % 4 == 0 ? i / 4 : 6));  // the first one is a leaf
   ASSERT_LE(f.features.size(), 1000u);
   testing::Floats x(size_t{5} * 7);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = i % 6 == 5 ? NAN : static_cast<float>(static_cast<int>(rng() % 9) - 4) / 4;
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = i % 6 == 5 ? NAN : static_cast<float>(static_cast<int>(rng() % 9) - 4) / 4;
   for (const TreeTest test : {TreeTest::kLeq, TreeTest::kLt, TreeTest::kGte, TreeTest::kGt}) {
     for (const bool missing : {false, true}) {
-      const TreesF32 trees{test, f.features.data(), f.thresholds.data(), f.yes.data(), f.no.data(),
-                           missing ? f.missing.data() : nullptr};
+      const TreesF32 trees{test,         f.features.data(), f.thresholds.data(),
+                           f.yes.data(), f.no.data(),       missing ? f.missing.data() : nullptr};
       for (int count = 1; count <= kTreeWalks; ++count) {
         TreeWalk walks[kTreeWalks];
         uint32_t leaves[kTreeWalks];
@@ -53,8 +54,10 @@ TEST(Trees, EachWalkAsAlone) {
           uint32_t at = walks[i].reference;
           while ((at & kTreeLeafMark) == 0) {
             const float v = walks[i].row[f.features[at]], t = f.thresholds[at];
-            bool yes = test == TreeTest::kLeq ? v <= t : test == TreeTest::kLt ? v < t : test == TreeTest::kGte ? v >= t
-                                                                                                                : v > t;
+            bool yes = test == TreeTest::kLeq   ? v <= t
+                       : test == TreeTest::kLt  ? v < t
+                       : test == TreeTest::kGte ? v >= t
+                                                : v > t;
             if (missing && f.missing[at] != 0 && std::isnan(v)) yes = true;
             at = (yes ? f.yes : f.no)[at];
           }
