@@ -163,6 +163,7 @@ int main(void) {
   FIELD(vireo_session_options, failover);
   FIELD(vireo_session_options, require);
   FIELD(vireo_session_options, target);
+  FIELD(vireo_session_options, math);
   STRUCT(vireo_verdict);
   FIELD(vireo_verdict, struct_size);
   FIELD(vireo_verdict, takes);
@@ -385,6 +386,7 @@ int main(void) {
   FIELD(vireo_claims, take);
   FIELD(vireo_claims, leave);
   FIELD(vireo_claims, fault);
+  FIELD(vireo_claims, math);
   STRUCT(vireo_part);
   FIELD(vireo_part, struct_size);
   FIELD(vireo_part, node_count);
@@ -394,6 +396,7 @@ int main(void) {
   FIELD(vireo_part, outputs);
   FIELD(vireo_part, input_count);
   FIELD(vireo_part, output_count);
+  FIELD(vireo_part, math);
   STRUCT(vireo_packed);
   FIELD(vireo_packed, struct_size);
   FIELD(vireo_packed, layout);

@@ -308,6 +308,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.cache = choice.cache.empty() ? nullptr : choice.cache.c_str();
   options.require = choice.require.empty() ? nullptr : choice.require.c_str();
   options.failover = choice.failover;
+  options.math = choice.math;
   options.target = choice.target.empty() ? nullptr : choice.target == "none" ? "" : choice.target.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());

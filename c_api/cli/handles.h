@@ -130,6 +130,7 @@ struct SessionChoice {
   std::string require = {};                      // vireo_session_options.require
   std::string target = {};                       // the file's plan; "": the first that fits, "none": none
   vireo_failover failover = VIREO_FAILOVER_DEFAULT;
+  vireo_math math = VIREO_MATH_EXACT;
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

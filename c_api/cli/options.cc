@@ -16,10 +16,19 @@ void add_require(Command verb, std::string* require) {
       "fail unless this share of the nodes runs on a device: npu>=95%, npu=100% (vireo explain says why not)");
 }
 
+void add_math(Command verb, vireo_math* math) {
+  verb.add_choice(
+      "--math", {{"exact", VIREO_MATH_EXACT}, {"f16", VIREO_MATH_F16}},
+      [math](int choice) { *math = static_cast<vireo_math>(choice); },
+      "what devices may do to float32: exact (the default); f16: round operands of products to float16, which is "
+      "faster on GPUs with matrix units");
+}
+
 }  // namespace
 
 void add_session(Command verb, SessionRequest* request) {
   add_device(verb, &request->device);
+  add_math(verb, &request->math);
   add_target(verb, &request->target);
   add_require(verb, &request->require);
   add_threads(verb, &request->threads);
@@ -33,6 +42,7 @@ SessionChoice choice_of(const SessionRequest& request) {
   choice.threads = request.threads;
   choice.require = request.require;
   choice.target = request.target;
+  choice.math = request.math;
   return choice;
 }
 

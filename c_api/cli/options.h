@@ -15,9 +15,10 @@ namespace vireo::cli {
 struct SessionRequest {
   std::string device, target, require;
   int threads = 0;
+  vireo_math math = VIREO_MATH_EXACT;
   std::vector<std::string> shapes, bounds;
 };
-// --device, --target, --require, --threads, --shape and --bound.
+// --device, --math, --target, --require, --threads, --shape and --bound.
 void add_session(Command verb, SessionRequest* request);
 SessionChoice choice_of(const SessionRequest& request);
 

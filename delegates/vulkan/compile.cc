@@ -15,7 +15,7 @@ constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3;
 
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   return guarded([&] {
-    const gpu::Target& target = gpu_of(device).card().target;
+    const gpu::Target& target = gpu_of(device).target(math_of(claims));
     const uint32_t count = host->node_count(graph);
     vireo_status status = VIREO_OK;
     for (uint32_t n = 0; n < count && status == VIREO_OK; ++n) {
@@ -34,6 +34,7 @@ vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, cons
                           const gpu::Schedule& schedule, Gpu::Weights* out) {
   out->graph = graph;
   out->nodes.assign(part.nodes, part.nodes + part.node_count);
+  out->math = math_of(&part);
   for (const gpu::Weight& w : schedule.weights) {
     const vireo_graph* owner = graph;
     if (w.node >= 0) {
@@ -66,7 +67,7 @@ vireo_status compile_part(void* device, const vireo_host* host, const vireo_grap
                           const vireo_blob* blob, vireo_compiled*) {
   return guarded([&] {
     gpu::Schedule schedule;
-    const gpu::Refusal refused = gpu::lower_part(gpu_of(device).card().target, *host, graph, *part, &schedule);
+    const gpu::Refusal refused = gpu::lower_part(gpu_of(device).target(math_of(part)), *host, graph, *part, &schedule);
     if (!refused.why.empty()) {
       say(blob->fault, refused.why);
       blob->fault->node = refused.node;
@@ -85,7 +86,7 @@ vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* 
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
     gpu::Schedule schedule;
-    const char* const why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
+    const char* const why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.target(math_of(part)), &schedule);
     if (why[0] != 0) {
       host->log(host->context, VIREO_LOG_ERROR, (std::string("vulkan: the compiled part is refused: ") + why).c_str());
       return vireo_status{VIREO_INVALID_MODEL};
@@ -109,7 +110,7 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
     if (weights == nullptr) {
       gpu::Schedule schedule;
       auto found = std::make_shared<Gpu::Weights>();
-      if (!gpu::lower_part(gpu.card().target, *host, graph, *part, &schedule).why.empty() ||
+      if (!gpu::lower_part(gpu.target(math_of(part)), *host, graph, *part, &schedule).why.empty() ||
           list_weights(*host, graph, *part, schedule, found.get()) != VIREO_OK)
         return vireo_status{VIREO_UNSUPPORTED};
       weights = found;

@@ -142,10 +142,12 @@ struct Session {
   void* buffer = nullptr;
   void* loaded = nullptr;
   Fault fault;
+  vireo_math math = VIREO_MATH_EXACT;
 
-  Session(const vireo_delegate* delegate, void* on, const vireo_host& with) : d(*delegate), device(on), host(with) {
+  Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const std::string& target = target_text())
+      : d(*delegate), device(on), host(with) {
     gpu::Schedule schedule = testing::add_schedule(kCount, kDepth);
-    schedule.target = target_text();
+    schedule.target = target;
     const std::vector<uint8_t> bytes = gpu::write_schedule(schedule);
     blob_bytes = bytes.size();
     blob.resize(blob_bytes / 8 + 1);
@@ -159,13 +161,14 @@ struct Session {
   }
 
   // Of the fake card.
-  static std::string target_text() {
+  static std::string target_text() { return gpu::text_of(target()); }
+  static gpu::Target target() {
     gpu::Target t;
     t.subgroup = 32;
     t.workgroup = t.workgroup_x = 128;
     t.workgroup_y = t.workgroup_z = 64;
     t.bindings = 8;
-    return gpu::text_of(t);
+    return t;
   }
 
   vireo_status create() { return d.buffer_create(device, &host, 4 * kRoom, &buffer); }
@@ -174,6 +177,7 @@ struct Session {
     vireo_part part = VIREO_PART_INIT;
     part.nodes = &node;
     part.node_count = part.input_count = part.output_count = 1;
+    part.math = math;
     vireo_memory_request request = VIREO_MEMORY_REQUEST_INIT;
     request.blob = blob.data();
     request.blob_bytes = blob_bytes;
@@ -255,6 +259,31 @@ class OneFaultyDevice : public FaultsTest {
   const vireo_delegate* d_ = nullptr;
   void* device_ = nullptr;
 };
+
+// Products of halves are taken where the session allows them and the card has matrices. A part that was compiled for
+// other numbers is refused.
+TEST_F(OneFaultyDevice, MathIsTheSessions) {
+  for (const bool matrices : {false, true}) {
+    control_->matrices = matrices;
+    start();
+    gpu::Target exact = Session::target();
+    exact.float16 = matrices;
+    if (matrices) exact.units = {{16, 16, 16}};
+    gpu::Target halves = exact;
+    halves.half_products = matrices;
+    for (const vireo_math math : {VIREO_MATH_EXACT, VIREO_MATH_F16}) {
+      for (const gpu::Target& compiled : {exact, halves}) {
+        Session s(d_, device_, host_.table, gpu::text_of(compiled));
+        s.math = math;
+        ASSERT_EQ(s.create(), VIREO_OK);
+        const bool fits = compiled == (math == VIREO_MATH_F16 ? halves : exact);
+        EXPECT_EQ(s.load(), fits ? VIREO_OK : VIREO_INVALID_MODEL) << math << " " << s.fault.text;
+      }
+    }
+    end();
+  }
+  EXPECT_NE(host_.log.find("compiled for another device"), std::string::npos) << host_.log;
+}
 
 TEST_F(OneFaultyDevice, RunsThroughStagingAndThroughMappedMemory) {
   for (const bool shares : {false, true}) {

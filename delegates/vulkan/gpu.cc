@@ -16,14 +16,19 @@ vireo_host copy_of(const vireo_host& host) {
   return copy;
 }
 
+gpu::Target with_halves(gpu::Target target) {
+  target.half_products = !target.units.empty();
+  return target;
+}
+
 }  // namespace
 
 Gpu::Gpu(const Instance& instance, const Card& card, const vireo_host& host, uint32_t index)
     : instance_(instance),
       card_(card),
       host_(copy_of(host)),
-      name_(index == 0 ? "vulkan" : "vulkan" + std::to_string(index)),
-      key_(gpu::text_of(card.target)) {}
+      halves_(with_halves(card.target)),
+      name_(index == 0 ? "vulkan" : "vulkan" + std::to_string(index)) {}
 
 vireo_status Gpu::device(std::shared_ptr<Device>* out, std::string* why) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -66,7 +71,7 @@ void Gpu::telemetry(vireo_telemetry* out) {
 std::shared_ptr<const Gpu::Weights> Gpu::weights(const vireo_graph* graph, const vireo_part& part) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& known : weights_) {
-    if (known->graph == graph &&
+    if (known->graph == graph && known->math == math_of(&part) &&
         std::equal(known->nodes.begin(), known->nodes.end(), part.nodes, part.nodes + part.node_count))
       return known;
   }
@@ -76,7 +81,7 @@ std::shared_ptr<const Gpu::Weights> Gpu::weights(const vireo_graph* graph, const
 void Gpu::keep(std::shared_ptr<const Weights> weights) {
   const std::lock_guard<std::mutex> lock(mutex_);
   weights_.remove_if([&weights](const std::shared_ptr<const Weights>& known) {
-    return known->graph == weights->graph && known->nodes == weights->nodes;
+    return known->graph == weights->graph && known->math == weights->math && known->nodes == weights->nodes;
   });
   weights_.push_front(std::move(weights));
   if (weights_.size() > kMostWeights) weights_.pop_back();

@@ -31,8 +31,8 @@ class Gpu {
   const Card& card() const { return card_; }
   const vireo_host& host() const { return host_; }
   const std::string& name() const { return name_; }
-  // Compiled parts are for devices of this text.
-  const std::string& key() const { return key_; }
+  // What kernels are made for, by what the session lets them do to float32. Compiled parts are for its text.
+  const gpu::Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : card_.target; }
 
   // The logical device, which the first call opens: listing devices starts none. Of a lost one VIREO_DEVICE_LOST.
   vireo_status device(std::shared_ptr<Device>* out, std::string* why);
@@ -46,6 +46,7 @@ class Gpu {
   struct Weights {
     const vireo_graph* graph = nullptr;
     std::vector<uint32_t> nodes;
+    vireo_math math = VIREO_MATH_EXACT;
     std::vector<vireo_packed> list;
     std::vector<gpu::Weight> kept;  // what each of them is
   };
@@ -57,13 +58,20 @@ class Gpu {
   const Instance& instance_;
   const Card& card_;
   const vireo_host host_;
-  const std::string name_, key_;
+  const gpu::Target halves_;  // where there are matrix units, products of halves
+  const std::string name_;
   std::mutex mutex_;
   std::shared_ptr<Device> device_;
   std::list<std::shared_ptr<const Weights>> weights_;  // the newest first
   uint32_t resets_ = 0;
   uint64_t submits_ = 0;  // of devices before this one
 };
+
+// What may be done to float32; a host with an older header has none but the exact way.
+template <class Struct>
+vireo_math math_of(const Struct* s) {
+  return VIREO_HAS(s, math) ? s->math : vireo_math{VIREO_MATH_EXACT};
+}
 
 // What enumerate handed out.
 inline Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }

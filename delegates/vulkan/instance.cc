@@ -241,15 +241,11 @@ std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices lis
   if (matrices && cooperative.cooperativeMatrix != VK_FALSE && model.vulkanMemoryModel != VK_FALSE && t.float16 &&
       lanes.minSubgroupSize == lanes.maxSubgroupSize)
     t.units = units_of(list, device);
-  const char* const math = std::getenv("VIREO_VULKAN_MATH");
-  t.half_products = !t.units.empty() && math != nullptr && std::strcmp(math, "f16") == 0;
 
   card->detail = card->name + ", Vulkan " + version_text(first.apiVersion) + ", subgroups of " +
                  std::to_string(t.subgroup) + (t.float16 ? ", float16" : "") +
-                 (t.units.empty()   ? ""
-                  : t.half_products ? ", products in float16 matrices"
-                                    : ", matrix units") +
-                 (t.int8 ? ", int8" : "") + (card->unified ? ", shares the host's memory" : "");
+                 (t.units.empty() ? "" : ", matrix units") + (t.int8 ? ", int8" : "") +
+                 (card->unified ? ", shares the host's memory" : "");
   return "";
 }
 

@@ -42,7 +42,7 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
     info->trial_runs = kTrialRuns;
   }
   if (card.unified) info->flags |= VIREO_DEVICE_UNIFIED;
-  info->types = uint64_t{1} << (card.target.half_products ? VIREO_FLOAT16 : VIREO_FLOAT32);
+  info->types = uint64_t{1} << VIREO_FLOAT32;
   info->memory_bytes = card.memory_bytes;
   info->launch_ns = kLaunchNs;
   if (!card.unified) info->transfer = kTransfer;
@@ -62,8 +62,8 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
     gpu::Schedule schedule;
-    std::string why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.card().target, &schedule);
-    if (why.empty() && schedule.target != gpu.key()) why = "it is for another device: " + schedule.target;
+    const gpu::Target& target = gpu.target(math_of(asked));
+    std::string why = gpu::read_schedule(with->blob, with->blob_bytes, target, &schedule);
     if (why.empty() && (schedule.inputs.size() != asked->input_count || schedule.outputs.size() != asked->output_count))
       why = "it is of another part";
     if (why.empty() && schedule.weights.size() != 0 && with->packed_at == nullptr) why = "its weights are missing";
@@ -80,7 +80,7 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       if (with->scratch_at != nullptr) own.inner = place_at(*with->scratch_at);
       if (with->state_at != nullptr) own.data = place_at(*with->state_at);
       std::unique_ptr<Source> source;
-      if (schedule.open) source = make_source(gpu.card().target, *host, graph, *asked);
+      if (schedule.open) source = make_source(target, *host, graph, *asked);
       auto* const part = new (with->state) Part(std::move(opened));
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {

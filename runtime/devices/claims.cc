@@ -6,14 +6,15 @@
 
 namespace vireo {
 
-Status ask_claims(const Device& device, const vireo_host& host, const vireo_graph& graph, const Claimant& claimant,
-                  Error* error) {
+Status ask_claims(const Device& device, const vireo_host& host, const vireo_graph& graph,
+                  [[maybe_unused]] vireo_math math, const Claimant& claimant, Error* error) {
   Fault fault;
   vireo_claims claims = VIREO_CLAIMS_INIT;
   claims.context = claimant.context;
   claims.take = claimant.take;
   claims.leave = claimant.leave;
   claims.fault = kOnlyCpu ? nullptr : &fault;
+  if (!kOnlyCpu) claims.math = math;
   const vireo_status status = device.delegate->claim(device.handle, &host, &graph, &claims);
   if (status == VIREO_OK) return Status::kOk;
   if (!kOnlyCpu) blame(error, fault);

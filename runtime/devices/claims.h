@@ -13,8 +13,8 @@ struct Claimant {
   vireo_status (*leave)(void* context, uint32_t node, const char* reason);
 };
 // Names the device where it fails to look at the graph.
-Status ask_claims(const Device& device, const vireo_host& host, const vireo_graph& graph, const Claimant& claimant,
-                  Error* error);
+Status ask_claims(const Device& device, const vireo_host& host, const vireo_graph& graph, vireo_math math,
+                  const Claimant& claimant, Error* error);
 
 // A claim as this header knows it, `said` or a copy in `room`. Null where it names no node of `nodes`, or has what is
 // not known here.

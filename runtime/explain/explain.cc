@@ -118,7 +118,7 @@ class Explainer {
         out.reason = "it said nothing of this node";
         out.allowed = session_may_use(options_, d) || plan_has(l_, v.device) ? 1 : 0;
       }
-      VIREO_TRY(ask_claims(d, host, l_.graphs[sub], {&v, take, leave}, error_));
+      VIREO_TRY(ask_claims(d, host, l_.graphs[sub], l_.math, {&v, take, leave}, error_));
       for (uint32_t n = 0; n < s.node_count; ++n) {
         const char* const refused = refused_reason(l_, d, sub, n);
         if (refused == nullptr) continue;

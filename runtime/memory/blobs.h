@@ -16,7 +16,7 @@ struct BlobKey {
   uint32_t subgraph = 0;
   uint32_t first = 0;
   uint32_t count = 0;
-  uint64_t shapes = 0;  // of the part's values at the session's bounds: a hash
+  uint64_t shapes = 0;  // of the part's values at the session's bounds, and of its math: a hash
 
   bool operator==(const BlobKey& o) const {
     return device == o.device && subgraph == o.subgraph && first == o.first && count == o.count && shapes == o.shapes;

@@ -158,7 +158,7 @@ class Placer {
       for (uint32_t n = 0; n < s_.node_count; ++n) row[n] = {-1, "", 0, false};
       Asking asking = {row, s_.node_count, &l_, sub_, &device, error_};
       if (device.delegate->health(device.handle) == VIREO_OK)
-        VIREO_TRY(ask_claims(device, host_, l_.graphs[sub_], {&asking, take, leave}, error_));
+        VIREO_TRY(ask_claims(device, host_, l_.graphs[sub_], l_.math, {&asking, take, leave}, error_));
       const DeviceSpeed speed = device_speed(device.info, (device.info.flags & VIREO_DEVICE_MEASURED) != 0);
       a_.devices[d] = speed.place;
       for (uint32_t n = 0; n < s_.node_count; ++n) {

@@ -203,7 +203,7 @@ Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, cons
              error,
              l.preference,
              VIREO_JOINED && options.failover != VIREO_FAILOVER_NEVER};
-  return ask_claims(device, host, l.graphs[index], {&c, take, leave}, error);
+  return ask_claims(device, host, l.graphs[index], l.math, {&c, take, leave}, error);
 }
 
 // Asks every device that the session may use, those it would rather have first.

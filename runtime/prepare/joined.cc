@@ -15,8 +15,10 @@ namespace {
 
 constexpr uint32_t kMostPacked = 65536;  // constants of one part; a delegate that never ends is stopped there
 
+// ... and of what may be done to numbers.
 uint64_t shapes_of(const SessionLayout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
   uint64_t hash = kEmptyHash;
+  if (l.math != VIREO_MATH_EXACT) hash = hash_number(hash, l.math);
   const SubLayout& s = l.subs[subgraph];
   const auto take = [&](const flatbuffers::Vector<int32_t>& list) {
     for (const int32_t t : list) {

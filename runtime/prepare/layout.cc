@@ -190,6 +190,7 @@ vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* no
   part.node_count = 1;
   part.claimed = claimed;
   if constexpr (kOnlyCpu) return part;
+  part.math = l.math;
   const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
   part.inputs = self.inputs()->data();
   part.input_count = self.inputs()->size();
@@ -240,6 +241,11 @@ Status make_layout(const vireo_model* model, const vireo_session_options& option
   l.program = &model->program;
   const vireo_runtime* rt = model->runtime;
   if (VIREO_PREFERENCES) l.preference = options.preference;
+  if constexpr (!kOnlyCpu) {
+    l.math = options.math;
+    if (l.math > VIREO_MATH_F16)
+      return fail(error, Status::kInvalidArgument, "math {} is none of VIREO_MATH_EXACT and VIREO_MATH_F16", l.math);
+  }
   l.slots = rt->pool.run == nullptr ? 1 : rt->pool.slots;
   if (options.threads > 0 && options.threads < l.slots) l.slots = options.threads;
   VIREO_TRY(check_devices(*rt, options, error));

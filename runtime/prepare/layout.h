@@ -77,7 +77,8 @@ struct SessionLayout {
   const vireo_model* model = nullptr;
   const Program* program = nullptr;
   int32_t slots = 1;
-  bool packs = false;                            // constants may be packed
+  bool packs = false;  // constants may be packed
+  vireo_math math = VIREO_MATH_EXACT;
   const vireo_preference* preference = nullptr;  // the options'
   Interval* exprs = nullptr;
   SubLayout* subs = nullptr;

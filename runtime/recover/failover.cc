@@ -185,7 +185,8 @@ class Trial {
   }
   bool same() const {
     const uint64_t types = step_.away.device->info.types;
-    const bool halves = (types >> VIREO_FLOAT16 & 1) != 0 && (types >> VIREO_FLOAT32 & 1) == 0;
+    const bool halves =
+        s_.options.math == VIREO_MATH_F16 || ((types >> VIREO_FLOAT16 & 1) != 0 && (types >> VIREO_FLOAT32 & 1) == 0);
     for (uint32_t o = 0; o < step_.output_count; ++o) {
       if (!agree(output(o), halves, kept_[o], output(o).data)) return false;
     }

@@ -319,6 +319,55 @@ TEST_P(JoinedTest, NodesThatComputeWronglyArePlacedElsewhere) {
   EXPECT_GT(found, 30u);
 }
 
+Result run_with(const vireo_model* model, const char* name, vireo_math math) {
+  return run(model, name, 4, 0, 2, 0, VIREO_FAILOVER_DEFAULT, math);
+}
+
+// What a session lets devices do to its numbers is its own affair, also where sessions share a model.
+TEST_P(JoinedTest, MathIsTheSessions) {
+  uint32_t other = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    SetUp();
+    device.coarse = true;
+    const FileBytes bytes = random_graph(seed, 12, false);
+    const Loaded loaded(bytes);
+    const Result expected = run(loaded.model, "cpu");
+    const Result exact = run_with(loaded.model, "joiner,cpu", VIREO_MATH_EXACT);
+    ASSERT_EQ(exact.outputs, expected.outputs) << "seed " << seed;
+    const Result coarse = run_with(loaded.model, "joiner,cpu", VIREO_MATH_F16);
+    ASSERT_EQ(coarse.status, VIREO_OK) << coarse.message;
+    EXPECT_EQ(coarse.on_joiner, exact.on_joiner) << "it is allowed, and so nothing is refused";
+    EXPECT_EQ(device.maths.size(), exact.on_joiner != 0 ? 2u : 0u) << "compiled once for each";
+    other += coarse.outputs != expected.outputs ? 1 : 0;
+    EXPECT_EQ(run_with(loaded.model, "joiner,cpu", VIREO_MATH_EXACT).outputs, expected.outputs) << "seed " << seed;
+    EXPECT_EQ(run_with(loaded.model, "cpu", VIREO_MATH_F16).outputs, expected.outputs) << "the CPU is exact";
+  }
+  EXPECT_GT(other, 10u);
+}
+
+// A device that rounds where nobody allowed it computes wrongly.
+TEST_P(JoinedTest, MathThatNobodyAskedForIsWrong) {
+  uint32_t found = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    SetUp();
+    device.coarse_unasked = true;
+    const FileBytes bytes = random_graph(seed, 12, false);
+    const Loaded loaded(bytes);
+    const Result got = run(loaded.model, "joiner,cpu");
+    ASSERT_EQ(got.status, VIREO_OK) << got.message;
+    found += got.reasons.count("it computed other values there than on cpu") != 0 ? 1 : 0;
+  }
+  EXPECT_GT(found, 10u);
+}
+
+TEST_P(JoinedTest, MathThatThereIsNot) {
+  const FileBytes bytes = random_graph(3, 12, false);
+  const Loaded loaded(bytes);
+  const Result got = run_with(loaded.model, "joiner,cpu", VIREO_MATH_F16 + 1);
+  EXPECT_EQ(got.status, VIREO_INVALID_ARGUMENT);
+  EXPECT_NE(got.message.find("math 2"), std::string::npos) << got.message;
+}
+
 // A node that is wrong in one of ten runs passes one trial nine times in ten, and 66 in one of a thousand.
 TEST_P(JoinedTest, NodesThatAreWrongNowAndThenAreFound) {
   const FileBytes bytes = random_graph(21, 24, false);

@@ -110,12 +110,14 @@ struct Result {
 };
 
 Result run(const vireo_model* model, const char* name, int64_t rows = 4, int64_t bound = 0, int runs = 2,
-           uint64_t timeout_ns = 0, vireo_failover failover = VIREO_FAILOVER_DEFAULT) {
+           uint64_t timeout_ns = 0, vireo_failover failover = VIREO_FAILOVER_DEFAULT,
+           vireo_math math = VIREO_MATH_EXACT) {
   Result r;
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.device = name;
   options.device_timeout_ns = timeout_ns;
   options.failover = failover;
+  options.math = math;
   const vireo_bound bounds[] = {{"n", 1, bound}};
   if (bound != 0) {
     options.bounds = bounds;
@@ -192,6 +194,8 @@ class JoinedTest : public testing::TestWithParam<Memory> {
     device.lost_at = -1;
     device.wrong.clear();
     device.trial_runs = device.wrong_one_in = 0;
+    device.coarse = device.coarse_unasked = false;
+    device.maths.clear();
     device.declined_rows = 0;
     device.claimed_ns = 0;
     device.compiled_ns = 100;

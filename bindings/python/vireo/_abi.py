@@ -68,6 +68,8 @@ PACKING_ALWAYS = 1
 PACKING_NEVER = 2
 FAILOVER_DEFAULT = 0
 FAILOVER_NEVER = 1
+MATH_EXACT = 0
+MATH_F16 = 1
 DEVICE_TIMEOUT_NS = 10000000000
 CACHE_BYTES = 2147483648
 PACKED_CONSTANT = 0
@@ -206,7 +208,7 @@ class SessionOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("device", c_char_p), ("bounds", POINTER(Bound)), ("bound_count", c_uint32),
                 ("threads", c_int32), ("arena", c_void_p), ("arena_bytes", c_size_t), ("seed", c_uint64), ("profile", c_uint32),
                 ("packing", c_uint32), ("preference", POINTER(Preference)), ("cache", c_char_p), ("cache_bytes", c_uint64),
-                ("device_timeout_ns", c_uint64), ("failover", c_uint32), ("require", c_char_p), ("target", c_char_p)]
+                ("device_timeout_ns", c_uint64), ("failover", c_uint32), ("require", c_char_p), ("target", c_char_p), ("math", c_uint32)]
 
 
 class Verdict(ctypes.Structure):

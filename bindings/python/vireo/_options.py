@@ -12,6 +12,7 @@ from ._errors import INVALID_ARGUMENT, Callbacks, VireoError, text
 
 Bounds = Mapping[str, Union[int, Tuple[int, int]]]
 _PACKING = {"default": 0, "always": 1, "never": 2}
+_MATH = {"exact": 0, "f16": 1}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,7 @@ class SessionOptions(TypedDict, total=False):
     failover        False: a lost device ends the run
     require         a share of the nodes that must run on one device: "npu>=95%"
     target          the file's plan that places nodes; None: the first that fits; "": none
+    math            "exact", or "f16": devices may round operands of products to float16
     """
     device: Optional[str]
     threads: int
@@ -58,6 +60,7 @@ class SessionOptions(TypedDict, total=False):
     failover: bool
     require: Optional[str]
     target: Optional[str]
+    math: str
 
 
 _NAMES = tuple(SessionOptions.__annotations__)
@@ -109,6 +112,10 @@ class Asked:
         o.profile, o.packing = int(options.get("profile", False)), _PACKING[packing]
         o.cache, o.cache_bytes = None if cache is None else os.fsencode(cache), options.get("cache_bytes", 0)
         o.device_timeout_ns, o.failover = int(options.get("device_timeout", 0) * 1e9), int(not options.get("failover", True))
+        math = options.get("math", "exact")
+        if math not in _MATH:
+            raise VireoError(INVALID_ARGUMENT, f"math {math!r} is none of {', '.join(_MATH)}")
+        o.math = _MATH[math]
         preference = options.get("preference")
         if preference is not None:
             self._prefer(preference)

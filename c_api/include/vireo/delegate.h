@@ -168,6 +168,7 @@ typedef struct vireo_claims {
   vireo_status (*take)(void* context, const vireo_claim* claim);
   vireo_status (*leave)(void* context, uint32_t node, const char* reason); /* the reason is copied */
   vireo_fault* fault;
+  vireo_math math; /* of the session: what the parts' nodes may do to float32 */
 } vireo_claims;
 #define VIREO_CLAIMS_INIT VIREO_INIT_(vireo_claims)
 
@@ -187,6 +188,7 @@ typedef struct vireo_part {
   const int32_t* outputs;
   uint32_t input_count;
   uint32_t output_count;
+  vireo_math math; /* of the session. What compile writes may depend on it: the host keeps results apart by it */
 } vireo_part;
 #define VIREO_PART_INIT VIREO_INIT_(vireo_part)
 

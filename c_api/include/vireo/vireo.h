@@ -489,6 +489,15 @@ enum {
   VIREO_FAILOVER_NEVER = 1    /* the run ends with VIREO_DEVICE_LOST; nothing is reserved or compared */
 };
 
+/* How a device may compute with float32. It is a permission: a device that has no faster way is exact. The CPU is.
+ * Grows at the end. */
+typedef uint32_t vireo_math;
+enum {
+  VIREO_MATH_EXACT = 0, /* in float32 */
+  VIREO_MATH_F16 = 1    /* the operands of products and convolutions may be rounded to float16, which holds 11 bits and
+                           numbers up to 65,504; sums are float32. Compare results before you rely on it */
+};
+
 /* How a session is made. Set it up with VIREO_SESSION_OPTIONS_INIT. */
 typedef struct vireo_session_options {
   uint32_t struct_size;
@@ -520,6 +529,7 @@ typedef struct vireo_session_options {
                           that plan; creation fails with VIREO_UNSUPPORTED if it cannot be used, and with
                           VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
                           device takes it, else where it would without a plan */
+  vireo_math math;     /* what devices may do to float32 numbers to be faster */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT VIREO_INIT_(vireo_session_options)
 /* The default of vireo_session_options.device_timeout_ns: 10 seconds. */

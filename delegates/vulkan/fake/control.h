@@ -23,6 +23,7 @@ struct Control {
   bool shares_memory = false;  // an integrated card: all memory is mapped
   bool cpu = false;            // it computes on the CPU
   bool imports = false;        // VK_EXT_external_memory_host
+  bool matrices = false;       // VK_KHR_cooperative_matrix
   uint64_t memory_bytes = 64u << 20;
 
   // Calls that may fail are counted; call number `fail_at` gives `result`, and all later ones where `for_ever`.

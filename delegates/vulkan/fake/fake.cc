@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "delegates/vulkan/cooperative.h"
 #include "delegates/vulkan/fake/control.h"
 
 namespace vireo::vulkan::fake {
@@ -170,11 +171,24 @@ VKAPI_ATTR VkResult VKAPI_CALL EnumeratePhysicalDevices(VkInstance, uint32_t* co
 }
 VKAPI_ATTR VkResult VKAPI_CALL EnumerateDeviceExtensionProperties(VkPhysicalDevice, const char*, uint32_t* count,
                                                                   VkExtensionProperties* out) {
-  if (out == nullptr) {
-    *count = g_control.imports ? 1 : 0;
-  } else if (*count != 0) {
-    std::strcpy(out->extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  std::vector<const char*> names;
+  if (g_control.imports) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  if (g_control.matrices) {
+    names.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    names.push_back(kCooperativeMatrix);
   }
+  for (uint32_t i = 0; out != nullptr && i < *count; ++i) std::strcpy(out[i].extensionName, names[i]);
+  *count = static_cast<uint32_t>(names.size());
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL GetPhysicalDeviceCooperativeMatrixPropertiesKHR(VkPhysicalDevice, uint32_t* count,
+                                                                               CooperativeMatrixRow* out) {
+  *count = g_control.matrices ? 1 : 0;
+  if (out == nullptr || *count == 0) return VK_SUCCESS;
+  out->m = out->n = out->k = 16;
+  out->a = out->b = kCooperativeFloat16;
+  out->c = out->result = kCooperativeFloat32;
+  out->scope = kCooperativeSubgroup;
   return VK_SUCCESS;
 }
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice, VkPhysicalDeviceProperties* out) {
@@ -213,6 +227,15 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceFeatures2(VkPhysicalDevice, VkPhysic
   if (auto* p = chained<VkPhysicalDeviceTimelineSemaphoreFeatures>(
           out->pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES))
     p->timelineSemaphore = g_control.timeline ? VK_TRUE : VK_FALSE;
+  if (!g_control.matrices) return;
+  if (auto* p = chained<CooperativeMatrixFeatures>(out->pNext, kCooperativeMatrixFeatures))
+    p->cooperativeMatrix = VK_TRUE;
+  if (auto* p = chained<VkPhysicalDeviceVulkanMemoryModelFeatures>(
+          out->pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES))
+    p->vulkanMemoryModel = VK_TRUE;
+  if (auto* p = chained<VkPhysicalDeviceShaderFloat16Int8Features>(
+          out->pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES))
+    p->shaderFloat16 = VK_TRUE;
 }
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceMemoryProperties(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties* out) {
   constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -478,7 +501,8 @@ PFN_vkVoidFunction find(const char* wanted) {
   static const Row rows[] = {VIREO_VULKAN_INSTANCE(VIREO_FAKE_ROW) VIREO_VULKAN_DEVICE(VIREO_FAKE_ROW)
                                  VIREO_FAKE_ROW(EnumerateInstanceVersion) VIREO_FAKE_ROW(CreateInstance)
                                      VIREO_FAKE_ROW(WaitSemaphores) VIREO_FAKE_ROW(GetSemaphoreCounterValue)
-                                         VIREO_FAKE_ROW(GetMemoryHostPointerPropertiesEXT)};
+                                         VIREO_FAKE_ROW(GetMemoryHostPointerPropertiesEXT)
+                                             VIREO_FAKE_ROW(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)};
 #undef VIREO_FAKE_ROW
   for (const Row& row : rows) {
     if (std::strcmp(row.name, wanted) == 0) return row.function;
