@@ -5,7 +5,7 @@
 namespace vireo::gpu {
 namespace {
 
-constexpr int64_t kTurns = 4;  // elements of w that a lane asks for before it needs the first
+constexpr int64_t kTurns = 4;  // loads of w that a lane asks for before it needs the first
 
 class FewRows {
  public:
@@ -31,9 +31,15 @@ class FewRows {
       x_lines.push_back(x.line(b_.select(row_inside(row0 + i), row0 + i, m_ - 1)));
       sums.push_back(b_.variable(b_.number(type_, 0)));
     }
-    b_.loop(share_, k_, t_.depth_lanes * static_cast<uint32_t>(kTurns), [&](Value from) {
-      for (int64_t turn = 0; turn < kTurns; ++turn) accumulate(x, x_lines, w, w_line, from + turn * shares, sums);
-    });
+    if (is_wide(x, w)) {
+      const int64_t piece = w.neighbours;
+      b_.loop(share_ * piece, k_, static_cast<uint32_t>(shares * piece * kTurns),
+              [&](Value from) { accumulate_pieces(x, x_lines, w, w_line, from, sums); });
+    } else {
+      b_.loop(share_, k_, t_.depth_lanes * static_cast<uint32_t>(kTurns), [&](Value from) {
+        for (int64_t turn = 0; turn < kTurns; ++turn) accumulate(x, x_lines, w, w_line, from + turn * shares, sums);
+      });
+    }
     // Places of one column's shares are `pitch` apart.
     const int64_t pitch = w.k_is_fastest ? 1 : columns;
     for (uint32_t i = 0; i < t_.tile_m; ++i) arrays_.push_back(b_.shared(type_, product_lanes(t_)));
@@ -58,6 +64,61 @@ class FewRows {
 
  private:
   Value row_inside(Value row) { return shape_.m % t_.tile_m == 0 ? b_.boolean(true) : row < m_; }
+
+  // Whether a lane takes 16 bytes of w at once, and what belongs to them of x in loads of 16 bytes as well.
+  bool is_wide(const ProductOperand& x, const ProductOperand& w) const {
+    const bool loads =
+        w.k_is_fastest && x.k_is_fastest && w.neighbours > 1 && x.neighbours > 1 && w.neighbours % x.neighbours == 0;
+    return loads && type_ == Type::kF32 && shape_.k >= int64_t{w.neighbours} * t_.depth_lanes;
+  }
+
+  void accumulate_pieces(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines,
+                         const ProductOperand& w, const ProductOperand::Line& w_line, Value from,
+                         const std::vector<Variable>& sums) {
+    const int64_t piece = w.neighbours, step = t_.depth_lanes * piece;
+    const bool whole = shape_.k % (step * kTurns) == 0;
+    std::vector<Value> at, there;
+    std::vector<std::vector<Value>> weights;
+    for (int64_t turn = 0; turn < kTurns; ++turn) {
+      const Value k = from + turn * step;
+      Value inside = whole ? b_.boolean(true) : k < k_;
+      at.push_back(b_.select(inside, k, b_.u32(0)));
+      weights.push_back(piece_of(w, w_line, at.back(), piece, &inside));
+      there.push_back(inside);
+    }
+    for (size_t turn = 0; turn < weights.size(); ++turn) {
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const Value now = sums[i].get();
+        Value inside = there[turn], next = now;
+        const std::vector<Value> mine = piece_of(x, x_lines[i], at[turn], piece, &inside);
+        for (size_t e = 0; e < mine.size(); ++e) next = b_.fma(mine[e], weights[turn][e], next);
+        sums[i].set(b_.select(inside, next, now));
+      }
+    }
+  }
+  // `count` elements from k on, in loads of 16 bytes; *inside becomes false where they stand for 0.
+  std::vector<Value> piece_of(const ProductOperand& operand, const ProductOperand::Line& line, Value k, int64_t count,
+                              Value* inside) {
+    const DType type = operand.tensor.dtype;
+    const uint32_t quads = b_.buffer(operand.tensor.binding, Element::kQuad, false);
+    std::vector<Value> out;
+    for (int64_t first = 0; first < count; first += operand.neighbours) {
+      const ProductOperand::Element e = operand.read(line, b_.u32(0), k + first);
+      *inside = *inside & e.inside;
+      const Value quad =
+          b_.load(Type::kQuad, quads, b_.select(e.inside, e.index, b_.u32(0)) / int64_t{operand.neighbours});
+      for (uint32_t word = 0; word < 4; ++word) {
+        const Value bits = b_.part(quad, word);
+        if (operand.neighbours == 8) {
+          out.push_back(decode(type, bits & 0xFFFF));
+          out.push_back(decode(type, bits >> 16));
+        } else {
+          out.push_back(decode(type, bits));
+        }
+      }
+    }
+    return out;
+  }
 
   // An element that stands for 0 adds nothing, whatever the other operand is.
   void accumulate(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines, const ProductOperand& w,

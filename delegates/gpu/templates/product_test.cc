@@ -100,6 +100,55 @@ TEST(Product, BatchedMatricesOfAnyOrder) {
   }
 }
 
+// A token's vector: weights are read 16 bytes at a time, float16 with its subnormal numbers.
+TEST(Product, FewRowsOfPieces) {
+  Trials trials;
+  const auto stored = [](DType type, const std::vector<float>& v) {
+    if (type == DType::kF32) return bytes_of(v);
+    std::vector<uint16_t> out;
+    for (const float f : v) out.push_back(half_of(f));
+    return bytes_of(out);
+  };
+  for (const auto& [x_type, w_type] : {std::pair{DType::kF16, DType::kF16}, std::pair{DType::kF32, DType::kF16},
+                                       std::pair{DType::kF32, DType::kF32}, std::pair{DType::kF16, DType::kF32}}) {
+    for (const Case& c : {Case{1, 9, 520}, Case{3, 6, 2048}, Case{2, 5, 264}}) {
+      ProductProblem p;
+      p.m = c.m;
+      p.n = c.n;
+      p.k = c.k;
+      p.x = {x_type, 0, {}, c.k, 1};
+      p.w = {w_type, 0, {}, 1, c.k};
+      p.epilogue = epilogue(DType::kF32, dense({c.m, c.n}), false);
+      std::vector<float> x = random_floats(static_cast<size_t>(c.m * c.k), 1),
+                         w = random_floats(static_cast<size_t>(c.n * c.k), 2);
+      for (float& v : x) v = floorf(v * 256) / 256;
+      for (size_t i = 0; i < w.size(); ++i)  // the first column is subnormal
+        w[i] = i < static_cast<size_t>(c.k) ? floorf(w[i] * 64) * 0x1p-24f : floorf(w[i] * 256) / 256;
+      const ProductTiling t = choose_product(p, rich_target());
+      ASSERT_EQ(t.depth_lanes, 32u);
+      const Dispatch d = make_product(p, t, rich_target());
+      bool pieces = false;
+      for (const Buffer& b : d.program.buffers) pieces = pieces || (b.binding == 1 && b.element == Element::kQuad);
+      EXPECT_EQ(pieces, x_type == DType::kF32 || w_type == DType::kF16);
+      trials.add("few rows " + std::to_string(c.k), d, rich_target(),
+                 {stored(x_type, x), stored(w_type, w), Bytes(static_cast<size_t>(c.m * c.n * 4), 1)},
+                 [=](const std::vector<Bytes>& out) {
+                   const std::vector<float> y = as<float>(out.back());
+                   for (int64_t at = 0; at < c.m * c.n; ++at) {
+                     double sum = 0, size = 0;
+                     for (int64_t k = 0; k < c.k; ++k) {
+                       const double one = static_cast<double>(x[static_cast<size_t>(at / c.n * c.k + k)]) *
+                                          static_cast<double>(w[static_cast<size_t>(at % c.n * c.k + k)]);
+                       sum += one;
+                       size += fabs(one);
+                     }
+                     ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(at)]), sum, 6e-8 * 40 * size) << at;
+                   }
+                 });
+    }
+  }
+}
+
 TEST(Product, CodesAreExact) {
   Trials trials;
   for (const DType type : {DType::kI8, DType::kU8}) {
