@@ -154,8 +154,9 @@ static void last_step(void) {
       const int64_t near = scale < 40 ? half * ((int64_t)1 << scale) / mantissa : 0;
       if (near > -2000000000 && near < 2000000000) sum = (int32_t)near + (int32_t)(next() & 3) - 1;
     }
-    const int8_t code = (int8_t)mcu_requantize(sum, m, &codes);
-    add(&code, 1);
+    const mcu_multiplier apart = mcu_multiplier_of(m);
+    const int8_t both[2] = {(int8_t)mcu_requantize(sum, m, &codes), (int8_t)mcu_requantize_by(sum, &apart, &codes)};
+    add(both, 2);
   }
 }
 

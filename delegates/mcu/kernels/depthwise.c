@@ -269,7 +269,7 @@ MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, cons
   const int32_t w0 = f->taps[0], w1 = f->taps[1], w2 = f->taps[2], w3 = f->taps[3], w4 = f->taps[4], w5 = f->taps[5];
   const int32_t w6 = f->taps[6], w7 = f->taps[7], w8 = f->taps[8];
   const uint32_t bias = f->bias;
-  const float m = f->m;
+  const mcu_multiplier m = mcu_multiplier_of(f->m);
   const vireo_mcu_codes codes = c->codes;
   const int32_t columns = c->out[1], stride = c->stride[1], down = c->stride[0] * pitch;
   for (int32_t i = 0; i < rows; ++i, band += down) {
@@ -279,7 +279,7 @@ MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, cons
       uint32_t sum = bias + (uint32_t)(a[0] * w0) + (uint32_t)(a[1] * w1) + (uint32_t)(a[2] * w2);
       sum += (uint32_t)(b[0] * w3) + (uint32_t)(b[1] * w4) + (uint32_t)(b[2] * w5);
       sum += (uint32_t)(d[0] * w6) + (uint32_t)(d[1] * w7) + (uint32_t)(d[2] * w8);
-      *y = (uint8_t)mcu_requantize((int32_t)sum, m, &codes);
+      *y = (uint8_t)mcu_requantize_by((int32_t)sum, &m, &codes);
     }
   }
 }

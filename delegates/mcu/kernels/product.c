@@ -178,15 +178,38 @@ static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t fli
 #if VIREO_MCU_LANES
 MCU_COLD
 #endif
-static void put_codes(const product* p, const uint32_t* sums, float m, uint8_t* y, int32_t count) {
+static void put_codes(const product* p, const uint32_t* sums, const mcu_multiplier* m, uint8_t* y, int32_t count) {
   const vireo_mcu_codes codes = p->codes; /* a copy: a store of a byte might change what lies behind a pointer */
   const int32_t step = p->y_position;
+  const mcu_multiplier mine = *m;
   for (const uint32_t* const end = sums + count; sums != end; y += step)
-    *y = (uint8_t)mcu_requantize((int32_t)*sums++, m, &codes);
+    *y = (uint8_t)mcu_requantize_by((int32_t)*sums++, &mine, &codes);
 }
 
 #if !VIREO_MCU_LANES
 #if TILE == 4
+#if defined(__thumb2__) && defined(__OPTIMIZE__) && !defined(__clang__)
+#define SUM_FOURS_HERE 1
+/* 59 instructions for 32 products. They take all 14 registers, so the end of the loop waits on the stack. */
+#define MCU_ONE                                                                            \
+  "ldrsb %[u], [%[c]], #1\n ldrsb %[v], [%[d]], #1\n"                                      \
+  "ldrsh %[t], [%[x]], #2\n mla %[a0], %[t], %[u], %[a0]\n mla %[b0], %[t], %[v], %[b0]\n" \
+  "ldrsh %[t], [%[x]], #2\n mla %[a1], %[t], %[u], %[a1]\n mla %[b1], %[t], %[v], %[b1]\n" \
+  "ldrsh %[t], [%[x]], #2\n mla %[a2], %[t], %[u], %[a2]\n mla %[b2], %[t], %[v], %[b2]\n" \
+  "ldrsh %[t], [%[x]], #2\n mla %[a3], %[t], %[u], %[a3]\n mla %[b3], %[t], %[v], %[b3]\n"
+#define SUM_FOURS(x_, u_, v_, end_)                                                                                   \
+  do {                                                                                                                \
+    int32_t t = (int32_t)(uintptr_t)(end_), u, v;                                                                     \
+    __asm__ volatile(                                                                                                 \
+        "push {%[t]}\n1:\n" MCU_ONE MCU_ONE MCU_ONE MCU_ONE "ldr %[t], [sp]\n cmp %[c], %[t]\n bne 1b\n add sp, #4\n" \
+        : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1), [b2] "+r"(b2),    \
+          [b3] "+r"(b3), [x] "+r"(x_), [c] "+r"(u_), [d] "+r"(v_), [t] "+r"(t), [u] "=&r"(u), [v] "=&r"(v)            \
+        :                                                                                                             \
+        : "cc", "memory");                                                                                            \
+  } while (0)
+#else
+#define SUM_FOURS_HERE 0
+#endif
 #define SUM_STEP(x_, u_, v_)                                       \
   do {                                                             \
     const int32_t u = (u_), v = (v_);                              \
@@ -197,6 +220,26 @@ static void put_codes(const product* p, const uint32_t* sums, float m, uint8_t* 
     a3 += (uint32_t)(x * u), b3 += (uint32_t)(x * v);              \
   } while (0)
 #else
+#if defined(__ARM_ARCH_6M__) && defined(__OPTIMIZE__) && !defined(__clang__)
+#define SUM_FOURS_HERE 1
+/* 62 instructions for 16 products: a word is both positions; sums are in the upper registers, which can be added to; a
+ * product destroys a factor. `to_v`: from a weight of the first channel to the second's. */
+#define MCU_ONE                                                                                                      \
+  "ldmia %[x]!, {%[t]}\n ldrsb %[u], [%[w], %[z]]\n ldrsb %[v], [%[w], %[d]]\n sxth %[s], %[t]\n"                    \
+  "muls %[s], %[u]\n add %[a0], %[s]\n sxth %[s], %[t]\n muls %[s], %[v]\n add %[b0], %[s]\n asrs %[t], %[t], #16\n" \
+  "muls %[u], %[t]\n add %[a1], %[u]\n muls %[v], %[t]\n add %[b1], %[v]\n adds %[w], #1\n"
+#define SUM_FOURS(x_, w_, to_v, end_)                                                                          \
+  do {                                                                                                         \
+    int32_t s_, t_, u_, v_;                                                                                    \
+    __asm__ volatile(".syntax unified\n1:\n" MCU_ONE MCU_ONE MCU_ONE MCU_ONE "cmp %[w], %[end]\n bne 1b\n"     \
+                     : [a0] "+h"(a0), [a1] "+h"(a1), [b0] "+h"(b0), [b1] "+h"(b1), [x] "+l"(x_), [w] "+l"(w_), \
+                       [s] "=&l"(s_), [t] "=&l"(t_), [u] "=&l"(u_), [v] "=&l"(v_)                              \
+                     : [z] "l"(0), [d] "l"(to_v), [end] "h"(end_)                                              \
+                     : "cc", "memory");                                                                        \
+  } while (0)
+#else
+#define SUM_FOURS_HERE 0
+#endif
 #define SUM_STEP(x_, u_, v_)                                      \
   do {                                                            \
     const int32_t u = (u_), v = (v_), x0 = (x_)[0], x1 = (x_)[1]; \
@@ -218,6 +261,7 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
   const uint32_t bias_c = p->bias != NULL ? (uint32_t)p->bias[c] : 0,
                  bias_d = p->bias != NULL ? (uint32_t)p->bias[d] : 0;
   const float mc = p->m[p->one_multiplier ? 0 : c], md = p->m[p->one_multiplier ? 0 : d];
+  const mcu_multiplier by_c = mcu_multiplier_of(mc), by_d = mcu_multiplier_of(md);
   const int32_t last = p->positions > TILE ? p->positions - TILE : 0, y_position = p->y_position;
   const int32_t to_d = (d - c) * p->y_channel;
   uint8_t* const y_c = p->y + c * p->y_channel;
@@ -259,8 +303,12 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
 #if TILE == 4
     uint32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
     if (plain) {
-      const int8_t* v8 = w_d;
-      for (const int8_t *u8 = w_c, *const u_end = w_c + p->k; u8 != u_end; xp += 4) SUM_STEP(xp, *u8++, *v8++);
+      const int8_t *u8 = w_c, *v8 = w_d;
+#if SUM_FOURS_HERE
+      const int8_t* const u_four = w_c + (p->k & ~3);
+      if (u8 != u_four) SUM_FOURS(xp, u8, v8, u_four);
+#endif
+      for (const int8_t* const u_end = w_c + p->k; u8 != u_end; xp += 4) SUM_STEP(xp, *u8++, *v8++);
     } else {
       const int16_t* const w_end = p->w_pair + 2 * p->k;
       for (const int16_t* wp = p->w_pair; wp != w_end; wp += 2, xp += 4) SUM_STEP(xp, wp[0], wp[1]);
@@ -269,7 +317,12 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
 #else
     uint32_t a0 = bias_c, a1 = a0, b0 = bias_d, b1 = b0;
     if (plain) {
-      for (int32_t k = 0; k < p->k; ++k, xp += 2) SUM_STEP(xp, w_c[k], w_d[k]);
+      const int8_t* u8 = w_c;
+#if SUM_FOURS_HERE
+      const int8_t* const u_four = w_c + (p->k & ~3);
+      if (u8 != u_four) SUM_FOURS(xp, u8, w_d - w_c, u_four);
+#endif
+      for (const int8_t* const u_end = w_c + p->k; u8 != u_end; ++u8, xp += 2) SUM_STEP(xp, u8[0], u8[w_d - w_c]);
     } else {
       const int16_t* const w_end = p->w_pair + 2 * p->k;
       for (const int16_t* wp = p->w_pair; wp != w_end; wp += 2, xp += 2) SUM_STEP(xp, wp[0], wp[1]);
@@ -278,8 +331,8 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
 #endif
     xp += TILE * (p->padded - p->k);
 #endif
-    put_codes(p, sums, mc, y, count);
-    put_codes(p, sums + TILE, md, y + to_d, count);
+    put_codes(p, sums, &by_c, y, count);
+    put_codes(p, sums + TILE, &by_d, y + to_d, count);
   }
 }
 

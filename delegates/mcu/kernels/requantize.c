@@ -36,6 +36,8 @@ int32_t vireo_mcu_scale(int64_t sum, uint32_t m_bits) {
   return sum < 0 ? -(int32_t)a : (int32_t)a;
 }
 
+int32_t vireo_mcu_scale_8(int32_t sum, uint32_t m_bits) { return mcu_scale_8(sum, m_bits); }
+
 int vireo_mcu_multipliers_serve(const float* m, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     const uint32_t bits = mcu_bits(m[i]);

@@ -72,10 +72,45 @@ MCU_INLINE int32_t mcu_scale_8(int32_t sum, uint32_t m_bits) {
   return (high >> t) + (int32_t)(fraction >> 31);
 }
 
+/* The exact product. Armv6-M multiplies 32 bits by 32 to 32, and its compilers' library multiplies 64 by 64. */
+MCU_INLINE int64_t mcu_product(int32_t sum, int32_t mantissa) {
+#if defined(__ARM_ARCH_6M__)
+  /* mantissa = m 2^7, m of 24 bits: (u 2^16 + v)(a 2^16 + b) of u, a above and v, b below. */
+  const uint32_t m = (uint32_t)mantissa >> 7, v = (uint32_t)sum & 0xFFFFu, b = m & 0xFFFFu;
+  const int32_t u = sum >> 16, a = (int32_t)(m >> 16);
+  uint64_t p = (uint64_t)(uint32_t)(u * a) << 32 | v * b;
+  p += (uint64_t)(int64_t)(u * (int32_t)b) << 16;
+  p += (uint64_t)(v * (uint32_t)a) << 16;
+  return (int64_t)(p << 7);
+#else
+  return (int64_t)sum * mantissa;
+#endif
+}
+
+/* A multiplier of several sums, taken apart once. */
+typedef struct {
+  float m;
+  int32_t mantissa, shift; /* as in mcu_scale_8; shift 0: it is too large or too small for that */
+} mcu_multiplier;
+
+MCU_INLINE mcu_multiplier mcu_multiplier_of(float m) {
+  const uint32_t bits = mcu_bits(m);
+  const int32_t t = 125 - (int32_t)(bits >> 23);
+  const mcu_multiplier all = {m, (int32_t)(((bits & 0x7FFFFFu) | 0x800000u) << 7), t < 1 || t > 31 ? 0 : t};
+  return all;
+}
+
+/* Whether rounded numbers may be +-2^31, as Cortex-M's FPU gives them; else they are within +-2^30. */
+#if VIREO_MCU_FPU && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#define MCU_SATURATES 1
+#else
+#define MCU_SATURATES 0
+#endif
+
 /* rne(v) within +-2^20, beyond it some number of its sign beyond +-2^19. Of a NaN as of -inf, but 0 of Cortex-M's
  * FPU. */
 MCU_INLINE int32_t mcu_round(float v) {
-#if VIREO_MCU_FPU && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#if MCU_SATURATES
   int32_t r;
   __asm__("vcvtr.s32.f32 %0, %0" : "+t"(v)); /* by FPSCR, to nearest even; saturates */
   memcpy(&r, &v, 4);
@@ -97,10 +132,29 @@ MCU_INLINE int32_t mcu_scaled(int32_t sum, float m) {
 #endif
 }
 
+/* mcu_scale_8 where a loop should make no room for it. */
+int32_t vireo_mcu_scale_8(int32_t sum, uint32_t m_bits);
+
+MCU_INLINE int32_t mcu_scaled_by(int32_t sum, const mcu_multiplier* m) {
+#if VIREO_MCU_FPU
+  return mcu_round((float)sum * m->m);
+#else
+  const int32_t t = m->shift;
+  if (t == 0) return vireo_mcu_scale_8(sum, mcu_bits(m->m));
+  const int64_t p = mcu_product(sum, m->mantissa);
+  const int32_t high = (int32_t)(p >> 32);
+  const uint32_t fraction = ((uint32_t)high << (32 - t)) | ((uint32_t)p >> t);
+  if (fraction - 0x7FFC0000u <= 0x80000u) return vireo_mcu_scale(sum, mcu_bits(m->m));
+  return (high >> t) + (int32_t)(fraction >> 31);
+#endif
+}
+
 /* A rounded number to a code. */
 MCU_INLINE int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
-  /* An FPU's +-2^31 must not wrap around. Beyond +-65,535 a zero point changes nothing. */
+#if MCU_SATURATES
+  /* +-2^31 must not wrap around. Beyond +-65,535 a zero point changes nothing. */
   r = r < -131072 ? -131072 : r > 131072 ? 131072 : r;
+#endif
   r += codes->zero;
   return r < codes->low ? codes->low : r > codes->high ? codes->high : r;
 }
@@ -108,6 +162,10 @@ MCU_INLINE int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
 /* Codes of 8 bits of a sum. */
 MCU_INLINE int32_t mcu_requantize(int32_t sum, float m, const vireo_mcu_codes* codes) {
   return mcu_to_code(mcu_scaled(sum, m), codes);
+}
+
+MCU_INLINE int32_t mcu_requantize_by(int32_t sum, const mcu_multiplier* m, const vireo_mcu_codes* codes) {
+  return mcu_to_code(mcu_scaled_by(sum, m), codes);
 }
 
 #if VIREO_MCU_LANES
