@@ -1,6 +1,7 @@
 // The tuned kernels against the reference kernels of sdk/ops, through the delegate as a session drives it, on every
 // instruction set of this machine.
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
@@ -649,6 +650,40 @@ TEST(CpuEmpty, ExtentsBesideA0TakeNoTime) {
   const TestTensor top = declared(DType::kF32, {kMany, 0});
   Declared(Op::kTopK, pack<attrs::TopK>(attrs::TopKT{}), {top, zero}, {top, declared(DType::kI64, {kMany, 0})})
       .expect_same_bits("reference");
+}
+
+// Lines along any axis, with equal elements and NaN: the reference's bits.
+TEST(CpuOps, Selection) {
+  Values v(9);
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{3, 40}, {2, 33, 70}, {1, 5, 1}, {4, 1, 9}}) {
+    for (const DType type : {DType::kF32, DType::kI32, DType::kI64}) {
+      TestTensor x = v.bytes(type, dims);
+      for (size_t i = 0; type == DType::kF32 && i * 4 < x.bytes.size(); ++i) {
+        const float f = i % 11 == 3 ? NAN : i % 13 == 5 ? -0.0f : static_cast<float>(i * 7 % 19) - 9;
+        std::memcpy(x.bytes.data() + i * 4, &f, 4);
+      }
+      for (int32_t axis = 0; axis < static_cast<int32_t>(dims.size()); ++axis) {
+        for (const bool flag : {false, true}) {
+          for (const int32_t slots : {1, 3}) {
+            attrs::ArgT arg;
+            arg.axis = axis;
+            arg.select_last_index = flag;
+            Case(Op::kArgMax, pack<attrs::Arg>(arg), {x}).expect_same_bits("arg_max", slots);
+            Case(Op::kArgMin, pack<attrs::Arg>(arg), {x}).expect_same_bits("arg_min", slots);
+            attrs::TopKT top;
+            top.axis = axis;
+            top.largest = flag;
+            const int64_t all = dims[static_cast<size_t>(axis)];
+            for (const int64_t k : {int64_t{1}, (all + 1) / 2, all}) {
+              TestTensor count = v.bytes(DType::kI64, {1});
+              std::memcpy(count.bytes.data(), &k, 8);
+              Case(Op::kTopK, pack<attrs::TopK>(top), {x, count}, 2).expect_same_bits("top_k", slots);
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 // Forests of random trees, whose rows go alone and in eights: the reference's bits.

@@ -215,7 +215,7 @@ HWY_INLINE void for_parts(const Cell& cell, const T* packed, int64_t panel_size,
   const RecurrentStepF32& s = cell.s;
   constexpr int64_t kPanelRow = Cell::kPanelGates * kGateUnits * kTogether<T>;
   constexpr int64_t kColumns = Cell::kGates * kGateUnits;
-  const bool by_tiles = s.batch >= kManyRows || (s.batch > 1 && s.batch % kMostRows != 0);
+  const bool by_tiles = s.batch >= kManyRows || (s.batch > 3 && s.batch % kMostRows != 0);
   for (int64_t p = begin; p < end; ++p) {
     const T* const panel = packed + p * panel_size + Cell::kFirst * kGateUnits * kTogether<T>;
     if (by_tiles) {
@@ -251,6 +251,10 @@ HWY_INLINE void for_parts(const Cell& cell, const T* packed, int64_t panel_size,
     };
     if (s.batch == 1) {
       pass(std::integral_constant<int, 1>(), std::integral_constant<int, kAloneParts>());
+    } else if (s.batch == 2) {
+      pass(std::integral_constant<int, 2>(), std::integral_constant<int, 1>());
+    } else if (s.batch == 3) {  // with 32 registers; a tile of 3 has too few sums to hide their latency
+      pass(std::integral_constant<int, (kMostRows > 3 ? 3 : 1)>(), std::integral_constant<int, 1>());
     } else {
       pass(std::integral_constant<int, kMostRows>(), std::integral_constant<int, 1>());
     }
