@@ -22,40 +22,87 @@ double decibels(double signal, double noise) {
   return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
 }
 
+// Copies of nodes beside them in a copied graph, one on what the one before makes.
+class Twin {
+ public:
+  // Behind the twin of `last`.
+  Twin(ir::Graph& graph, const ir::Node* last) : graph_(graph) {
+    const auto next = std::next(node_of(last)->self);
+    before_ = next == graph.nodes().end() ? nullptr : &*next;
+  }
+
+  // The node of the copied graph, by the value that it makes.
+  ir::Node* node_of(const ir::Node* n) const { return graph_.value(n->out()->id)->producer; }
+  std::vector<ir::Value*> inputs_of(const ir::Node* n) const { return node_of(n)->inputs; }
+  ir::Value* coded(ir::Value* v, const ValueScale& scale) { return add_pair(graph_, v, scale, before_); }
+  ir::Node* before() const { return before_; }
+
+  // `original` on the last value, which is its only operand that is no constant, or on these.
+  void copy(const ir::Node* original) {
+    std::vector<ir::Value*> inputs = inputs_of(original);
+    for (ir::Value*& in : inputs) {
+      if (in != nullptr && in->constant == nullptr) in = value;
+    }
+    copy(original, std::move(inputs));
+  }
+  void copy(const ir::Node* original, std::vector<ir::Value*> inputs) {
+    const ir::Node* n = node_of(original);
+    ir::Node* made = graph_.add_node(n->op, n->attrs, std::move(inputs), 1, before_);
+    made->version = n->version;
+    made->name = n->name + "_twin";
+    made->out()->name = n->out()->name + "_twin";
+    made->out()->type = n->out()->type;
+    value = made->out();
+  }
+
+  ir::Value* value = nullptr;
+
+ private:
+  ir::Graph& graph_;
+  ir::Node* before_ = nullptr;
+};
+
+// The result of `chain`, on which the functions behind it follow.
+const ir::Node* last_of(const Plan& plan, size_t result, const ir::Node* end) {
+  const std::vector<ir::Node*>& behind = plan.values[result].behind;
+  return behind.empty() ? end : behind.back();
+}
+ir::Value* end_twin(Twin& twin, const Plan& plan, const Choice& choice, size_t result) {
+  twin.value = twin.coded(twin.value, choice.scales[result]);
+  for (const ir::Node* n : plan.values[result].behind) twin.copy(n);
+  return twin.value;
+}
+
 // The layer once more beside itself, with its own operand, weights and result through codes. The decoded result.
 ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, size_t index) {
   const Layer& layer = plan.layers[index];
-  const std::vector<ir::Node*>& behind = plan.values[layer.result].behind;
-  // The nodes of a copied graph, by the values that they make.
-  const auto twin_of = [&](const ir::Node* n) { return graph.value(n->out()->id)->producer; };
-  const ir::Node* end = twin_of(behind.empty() ? layer.chain.back() : behind.back());
-  const auto next = std::next(end->self);
-  ir::Node* before = next == graph.nodes().end() ? nullptr : &*next;
-  ir::Value* v = nullptr;
-  // `original` on `v`, its only operand that is no constant.
-  const auto copy_of = [&](const ir::Node* original, std::vector<ir::Value*> inputs) {
-    const ir::Node* n = twin_of(original);
+  Twin twin(graph, last_of(plan, layer.result, layer.chain.back()));
+  for (const ir::Node* n : layer.chain) {
+    std::vector<ir::Value*> inputs = twin.inputs_of(n);
     for (ir::Value*& in : inputs) {
-      if (v != nullptr && in != nullptr && in->constant == nullptr) in = v;
+      if (twin.value != nullptr && in != nullptr && in->constant == nullptr) in = twin.value;
     }
-    ir::Node* copy = graph.add_node(n->op, n->attrs, std::move(inputs), 1, before);
-    copy->version = n->version;
-    copy->name = n->name + "_twin";
-    copy->out()->name = n->out()->name + "_twin";
-    copy->out()->type = n->out()->type;
-    return copy->out();
-  };
-  for (const ir::Node* original : layer.chain) {
-    std::vector<ir::Value*> inputs = twin_of(original)->inputs;
-    if (original == layer.node) {
-      inputs[0] = add_pair(graph, inputs[0], choice.scales[layer.input], before);
-      inputs[static_cast<size_t>(layer.weights)] = add_weights(graph, layer, choice.weights[index], before);
+    if (n == layer.node) {
+      inputs[0] = twin.coded(inputs[0], choice.scales[layer.input]);
+      inputs[static_cast<size_t>(layer.weights)] = add_weights(graph, layer, choice.weights[index], twin.before());
     }
-    v = copy_of(original, std::move(inputs));
+    twin.copy(n, std::move(inputs));
   }
-  v = add_pair(graph, v, choice.scales[layer.result], before);
-  for (const ir::Node* original : behind) v = copy_of(original, twin_of(original)->inputs);
-  return v;
+  return end_twin(twin, plan, choice, layer.result);
+}
+
+// The same of a product of two values.
+ir::Value* quantized_pair_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, const Pair& pair) {
+  Twin twin(graph, last_of(plan, pair.result, pair.end));
+  std::vector<ir::Value*> inputs = twin.inputs_of(pair.node);
+  inputs[0] = twin.coded(inputs[0], choice.scales[pair.a]);
+  inputs[1] = twin.coded(inputs[1], choice.scales[pair.b]);
+  twin.copy(pair.node, std::move(inputs));
+  for (const ir::Node* n = pair.node; n != pair.end;) {
+    n = n->out()->uses.front().node;  // what is part of its result reads it alone
+    twin.copy(n);
+  }
+  return end_twin(twin, plan, choice, pair.result);
 }
 
 // The sequence of a cell, or the last state that is read where that is not.
@@ -89,9 +136,9 @@ ir::Value* quantized_cell_twin(ir::Graph& graph, const Plan& plan, const Choice&
   return add_pair(graph, copy->out(), choice.scales[cell.result], before);
 }
 
-// What a layer's result is compared as: behind the functions of it, whose codes are chosen by what these lose.
-const ir::Value* compared(const Plan& plan, const Layer& layer) {
-  const CodedValue& result = plan.values[layer.result];
+// What a result is compared as: behind the functions of it, whose codes are chosen by what these lose.
+const ir::Value* compared(const Plan& plan, size_t index) {
+  const CodedValue& result = plan.values[index];
   return result.behind.empty() ? result.value : result.behind.back()->out();
 }
 
@@ -140,9 +187,10 @@ std::string lost_to(const std::string& whose, const Statistics& s, int bits) {
   return "";
 }
 
-std::string reason_for(const Plan& plan, const Choice& choice, size_t input, size_t result,
+using Operands = std::vector<std::pair<const char*, size_t>>;  // whose, and where in Plan::values
+std::string reason_for(const Plan& plan, const Choice& choice, const Operands& operands,
                        const std::map<uint32_t, Statistics>& statistics) {
-  for (const auto& [whose, index] : {std::make_pair("its input", input), std::make_pair("its result", result)}) {
+  for (const auto& [whose, index] : operands) {
     if (index == Cell::kNoValue) continue;
     const auto found = statistics.find(plan.values[index].value->id);
     if (found == statistics.end()) continue;
@@ -308,17 +356,26 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
   };
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = plan.layers[i];
-    const ir::Value* v = compared(plan, layer);
+    const ir::Value* v = compared(plan, layer.result);
     add(layer.node, v, quantized_twin(g, plan, choice, i),
         v == plan.values[layer.result].value ? decoded[layer.result] : v,
         choice.weights[i].codes.size() * static_cast<size_t>(choice.weights[i].bits) / 8,
-        reason_for(plan, choice, layer.input, layer.result, statistics));
+        reason_for(plan, choice, {{"its input", layer.input}, {"its result", layer.result}}, statistics));
+  }
+  for (const Pair& pair : plan.pairs) {
+    const ir::Value* v = compared(plan, pair.result);
+    const Operands operands = {
+        {"its left operand", pair.a}, {"its right operand", pair.b}, {"its result", pair.result}};
+    add(pair.node, v, quantized_pair_twin(g, plan, choice, pair),
+        v == plan.values[pair.result].value ? decoded[pair.result] : v, 0,
+        reason_for(plan, choice, operands, statistics));
   }
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const ir::Value* v = cell.node->out(compared_output(cell));
     add(cell.node, v, quantized_cell_twin(g, plan, choice, i), cell.result == Cell::kNoValue ? v : decoded[cell.result],
-        choice.cells[i].bytes(), reason_for(plan, choice, cell.input, cell.result, statistics));
+        choice.cells[i].bytes(),
+        reason_for(plan, choice, {{"its input", cell.input}, {"its result", cell.result}}, statistics));
   }
   Accountant accountant(g, std::move(sums), samples, evaluator, options);
   if (!accountant.run(error)) return false;

@@ -59,6 +59,7 @@ bool spell(ir::Graph& graph, ir::Node* n) {
   ir::Value* values = by_heads(w, v, heads, false, name + "_v");
   const std::vector<uint8_t> plain = pack<attrs::MatMul>(attrs::MatMulT{});
   ir::Value* scores = w.add(Op::kMatMul, plain, {rows, columns}, name + "_scores");
+  ir::Node* const first = scores == nullptr ? nullptr : scores->producer;
   if (scale != 1) scores = w.binary(Op::kMul, scores, w.number(scale, name + "_scale"), name + "_scaled");
   attrs::SoftmaxT softmax;
   softmax.axis = -1;
@@ -72,6 +73,7 @@ bool spell(ir::Graph& graph, ir::Node* n) {
     return false;
   }
   last->name = n->name;
+  if (!n->name.empty()) first->name = n->name + " (scores)";
   graph.replace_uses(y, out);
   graph.remove(n);
   return true;

@@ -44,8 +44,8 @@ ir::Value* Writer::reshape(ir::Value* x, const std::vector<int64_t>& extents, co
   Shape shape;
   shape.rank = 1;
   shape[0] = static_cast<int64_t>(extents.size());
-  const ir::ConstantPtr sizes = ir::make_constant_of<int64_t>(DType::kI64, shape, extents);
-  ir::Value* const to = graph_.add_constant(name + "_shape", sizes);
+  ir::Value* const to =
+      graph_.add_constant(name + "_shape", ir::make_constant_of<int64_t>(DType::kI64, shape, extents));
   return add(Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {x, to}, name);
 }
 

@@ -345,6 +345,11 @@ def attention_computes_on_integers(test):
         test.assertEqual(report["quantization"]["integer_share"], 1)
         names = set(report["quantization"]["layers"])
         test.assertTrue({"a.qkv.product (q)", "b.qkv.product (v)"} <= names if joined else {"a.q.product", "b.v.product"} <= names, names)
+        products = {name: layer for name, layer in report["quantization"]["layers"].items() if layer["bytes"] == 0}
+        test.assertEqual(set(products), {"a.attention", "a.attention (scores)", "b.attention", "b.attention (scores)"})
+        for name, layer in products.items():
+            test.assertEqual(layer["op"], "MatMul", name)
+            test.assertTrue(20 < layer["accumulated_db"] < layer["sqnr_db"] + 1 < 60, (name, layer))
         kinds = [n["kernel"] for n in json.loads(support.vireo("explain", out, "--device", "cpu", "--json").stdout)["nodes"]]
         test.assertEqual(kinds.count("attention_codes"), 2, kinds)
         ours, theirs = answer(out), ort(qdq, x)
