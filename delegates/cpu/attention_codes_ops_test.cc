@@ -16,6 +16,7 @@ struct Heads {
   bool keys_by_head = false;  // not moved: keys come turned
   DType q = DType::kU8, k = DType::kU8, v = DType::kU8, shares = DType::kU8, y = DType::kU8;
   int32_t k_zero = 0, v_zero = 0;
+  std::vector<int64_t> kept;  // which keys are attended; {}: all
   uint32_t seed = 1;
 };
 
@@ -40,6 +41,15 @@ TestTensor one_byte(DType type, int32_t zero) {
   return t;
 }
 
+// Some of a tensor of this shape; of nothing: one.
+TestTensor flags(Values& r, std::vector<int64_t> dims) {
+  if (dims.empty()) dims = {1};
+  TestTensor t = r.bytes(DType::kU8, dims);
+  t.type.dtype = DType::kBool;
+  for (uint8_t& b : t.bytes) b = b < 160;
+  return t;
+}
+
 Composite attention(const Heads& h) {
   Values r(h.seed);
   const auto dims = [&](int64_t rows, int64_t size) {
@@ -58,7 +68,7 @@ Composite attention(const Heads& h) {
   // Scores of some 255^2 / 4 a product fill their codes.
   const float step = 1.0f / (200.0f * static_cast<float>(h.head));
   Composite c({q, k, v, r.reals({1}, step, 2 * step), one_byte(h.k, h.k_zero), table, r.reals({1}, 0.002f, 0.004f),
-               one_byte(h.v, h.v_zero)});
+               one_byte(h.v, h.v_zero), flags(r, h.kept)});
   int32_t rows = 0, columns = 1, values = 2;
   if (h.moved) {
     rows = c.node(Op::kTranspose, transpose({0, 2, 1, 3}), {0});
@@ -76,7 +86,8 @@ Composite attention(const Heads& h) {
   second.a_zero = softmax.y_zero;
   codes(h.y, 5, &second);
   const int32_t scores = c.node(Op::kIntGemm, pack<attrs::IntGemm>(first), {rows, columns, 3, -1, 4});
-  const int32_t shares = c.node(Op::kIntSoftmax, pack<attrs::IntSoftmax>(softmax), {scores, 5});
+  const int32_t shares = h.kept.empty() ? c.node(Op::kIntSoftmax, pack<attrs::IntSoftmax>(softmax), {scores, 5})
+                                        : c.node(Op::kIntSoftmax, pack<attrs::IntSoftmax>(softmax), {scores, 5, 8});
   int32_t y = c.node(Op::kIntGemm, pack<attrs::IntGemm>(second), {shares, values, 6, -1, 7});
   if (h.moved) y = c.node(Op::kTranspose, transpose({0, 2, 1, 3}), {y});
   c.outputs({y});
@@ -107,6 +118,10 @@ TEST(CpuAttentionCodes, AsTheBody) {
       h.v_zero = h.v == DType::kI8 ? -128 : 128;
       h.seed = i;
       attention(h).expect_same_bits("attention_codes", i % 3 == 0 ? 3 : 1);
+      const std::vector<int64_t> kept[] = {
+          {h.queries, h.keys}, {h.batch, 1, 1, h.keys}, {h.heads, h.queries, 1}, {h.keys}};
+      h.kept = kept[i % 4];
+      attention(h).expect_same_bits("attention_codes", i % 3 == 0 ? 3 : 1);
     }
   });
 }
@@ -123,6 +138,8 @@ TEST(CpuAttentionCodes, SeveralBlocksOfQueries) {
     h.value = 8;
     h.moved = true;
     h.k_zero = 128;
+    for (const int32_t slots : {1, 3}) attention(h).expect_same_bits("attention_codes", slots);
+    h.kept = {2, 1, 300, 900};
     for (const int32_t slots : {1, 3}) attention(h).expect_same_bits("attention_codes", slots);
   });
 }

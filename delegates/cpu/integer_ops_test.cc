@@ -497,6 +497,20 @@ TEST(CpuIntCodes, TableAndSoftmaxSameBits) {
       }
       Case(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {x, table})
           .expect_same_bits("softmax_codes", i % 3 == 0 ? 3 : 1);
+      // Of what is kept: some, a prefix, nothing of a line; repeated along any axes.
+      std::vector<int64_t> some = dims;
+      for (size_t d = 0; d < some.size(); ++d) {
+        if (r.upto(3) == 1) some[d] = 1;
+      }
+      if (r.upto(3) == 1) some.erase(some.begin());
+      TestTensor kept = v.bytes(DType::kU8, some);
+      kept.type.dtype = DType::kBool;
+      const uint8_t share = static_cast<uint8_t>(r.upto(255));
+      const int64_t last = some.back();
+      for (size_t k = 0; k < kept.bytes.size(); ++k)
+        kept.bytes[k] = i % 3 == 0 ? static_cast<int64_t>(k) % last < last / 2 : kept.bytes[k] < share;
+      Case(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {x, table, kept})
+          .expect_same_bits("softmax_codes", i % 3 == 0 ? 3 : 1);
     }
   });
 }

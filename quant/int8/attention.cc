@@ -5,22 +5,95 @@
 
 #include "quant/shared/writer.h"
 #include "sdk/ops/attention/attention_generated.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/fill/fill_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quant_rule.h"
+#include "sdk/ops/shape_of/shape_of_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
+#include "sdk/ops/trilu/trilu_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/where/where_generated.h"
 
 namespace vireo::quant {
 namespace {
 
+constexpr double kHidden = -1e4;  // what a mask adds to a score that shall not count, or less
+
+bool is_number(const ir::Value* v) {
+  return v->constant != nullptr && v->constant->tensor.count() == 1 && v->type.dtype == DType::kF32;
+}
+double number_of(const ir::Value* v) { return read_real(v->type.dtype, v->constant->tensor.bytes.data(), 0); }
+
+// Whether all elements fulfil `f`; only of what is constant.
+template <class F>
+bool all_of(const ir::Value* v, const F& f) {
+  const ConstTensor& t = v->constant->tensor;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    if (!f(read_real(t.type.dtype, t.bytes.data(), i))) return false;
+  }
+  return true;
+}
+
+constexpr int kDeepest = 24;  // nodes that a mask is made by
+bool only_moves(Op op) {
+  return op == Op::kReshape || op == Op::kTranspose || op == Op::kUnsqueeze || op == Op::kSqueeze ||
+         op == Op::kExpand || op == Op::kSlice || op == Op::kIdentity || op == Op::kGather;
+}
+
+// Whether all elements are 0 or 1.
+bool is_flag(const ir::Value* v, int depth) {
+  if (v->constant != nullptr) {
+    return v->type.dtype == DType::kF32 && all_of(v, [](double x) { return x == 0 || x == 1; });
+  }
+  const ir::Node* n = v->producer;
+  if (n == nullptr || depth > kDeepest) return false;
+  if (n->op == Op::kCast) return n->in(0)->type.dtype == DType::kBool;
+  if (n->op == Op::kSub) return is_number(n->in(0)) && number_of(n->in(0)) == 1 && is_flag(n->in(1), depth + 1);
+  return only_moves(n->op) && is_flag(n->in(0), depth + 1);
+}
+
+// Whether all elements of a mask are 0, or so low that a score of them does not count.
+bool hides(const ir::Value* v, int depth) {
+  const auto switched = [](double x) { return x == 0 || x <= kHidden; };
+  if (v->type.dtype != DType::kF32) return false;
+  if (v->constant != nullptr) return all_of(v, switched);
+  const ir::Node* n = v->producer;
+  if (n == nullptr || depth > kDeepest) return false;
+  switch (n->op) {
+    case Op::kConstantOfShape: {
+      const auto* const value = n->attributes<attrs::ConstantOfShape>().value();
+      return value == nullptr || value->size() != sizeof(float) || switched(read_real(DType::kF32, value->data(), 0));
+    }
+    case Op::kTrilu:
+      return hides(n->in(0), depth + 1);
+    case Op::kWhere:
+      return hides(n->in(1), depth + 1) && hides(n->in(2), depth + 1);
+    case Op::kAdd:
+      return hides(n->in(0), depth + 1) && hides(n->in(1), depth + 1);
+    case Op::kMul:
+      for (size_t i = 0; i < 2; ++i) {
+        if (is_number(n->in(i)) && number_of(n->in(i)) <= kHidden && is_flag(n->in(1 - i), depth + 1)) return true;
+      }
+      return false;
+    default:
+      return only_moves(n->op) && hides(n->in(0), depth + 1);
+  }
+}
+
 const char* why_not(const ir::Node& n) {
   const auto& a = n.attributes<attrs::Attention>();
-  for (const ir::Value* v : n.inputs) {
-    if (v != nullptr && v->type.dtype != DType::kF32) return "its values are not float32";
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    const ir::Value* v = n.in(i);
+    if (v != nullptr && v->type.dtype != DType::kF32 && !(i == 3 && v->type.dtype == DType::kBool))
+      return "its values are not float32";
   }
-  if (n.in(3) != nullptr) return "its scores are added to a mask, which takes the codes of all others";
-  if (a.causal() || a.left_window() >= 0 || a.right_window() >= 0) return "a query does not see all keys";
+  if (n.in(3) != nullptr && n.in(3)->type.dtype != DType::kBool && !hides(n.in(3), 0))
+    return "its mask adds numbers to scores that are attended";
+  if (a.left_window() >= 0 || a.right_window() >= 0) return "a query sees a window of keys";
   if (n.in(4) != nullptr || n.in(6) != nullptr) return "its keys are cached, or an input says how many there are";
   if (a.softcap() > 0) return "its scores have a soft cap";
   for (size_t i = 1; i < n.outputs.size(); ++i) {
@@ -32,8 +105,66 @@ const char* why_not(const ir::Node& n) {
   if (is_symbolic(heads) || is_symbolic(q[q.rank - 1]) || is_symbolic(v[v.rank - 1])) return "its heads are not known";
   if (packed ? a.q_heads() != a.kv_heads() : !(q[1] == k[1])) return "queries share keys in groups";
   const Dim keys = k[packed ? 1 : 2];
-  if (is_symbolic(keys)) return "how many keys it has is not known, and a sum may leave int32";
-  return keys > kMostQuantProducts ? "a sum over all of its keys may leave int32" : nullptr;
+  const ir::Value* mask = n.in(3);
+  const Shape listed = mask == nullptr ? Shape{} : mask->type.shape;
+  if (mask != nullptr && (listed.rank == 0 || listed.rank > 4 || !(listed[listed.rank - 1] == keys)))
+    return "its mask does not list every key";
+  return nullptr;
+}
+
+// ---- Which keys a query sees
+
+ir::Value* not_of(Writer& w, ir::Value* x, const std::string& name) {
+  return w.add(Op::kNot, pack<attrs::Unary>(attrs::UnaryT{}), {x}, name);
+}
+
+// What a mask keeps, as bool.
+ir::Value* kept_by(ir::Graph& graph, Writer& w, ir::Value* mask, const std::string& name) {
+  if (mask->type.dtype == DType::kBool) return mask;
+  if (mask->constant != nullptr) {
+    const ConstTensor& t = mask->constant->tensor;
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0; i < t.count(); ++i)
+      bytes.push_back(read_real(t.type.dtype, t.bytes.data(), i) > kHidden / 2 ? 1 : 0);
+    return graph.add_constant(name, ir::make_constant({DType::kBool, t.type.shape}, std::move(bytes)));
+  }
+  const ir::Node* choice = mask->producer->op == Op::kWhere ? mask->producer : nullptr;
+  if (choice != nullptr && choice->in(0)->type.shape == mask->type.shape && is_number(choice->in(1)) &&
+      is_number(choice->in(2))) {
+    const bool first = number_of(choice->in(1)) == 0;
+    if (first != (number_of(choice->in(2)) == 0)) return first ? choice->in(0) : not_of(w, choice->in(0), name);
+  }
+  return w.binary(Op::kLess, w.number(static_cast<float>(kHidden / 2), name + "_bound"), mask, name);
+}
+
+// [queries, keys]: keys up to the query.
+ir::Value* kept_so_far(ir::Graph& graph, Writer& w, ir::Value* rows, ir::Value* columns, const std::string& name) {
+  const Dim queries = rows->type.shape[2], keys = columns->type.shape[3];
+  if (!is_symbolic(queries) && !is_symbolic(keys)) {
+    Shape shape = {2, {queries, keys}};
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t j = 0; j < keys; ++j) bytes.push_back(j <= i ? 1 : 0);
+    }
+    return graph.add_constant(name, ir::make_constant({DType::kBool, shape}, std::move(bytes)));
+  }
+  const auto extent = [&](ir::Value* v, int64_t axis, const std::string& of) {
+    attrs::ShapeT a;
+    a.start = axis;
+    a.end = axis + 1;
+    return w.add(Op::kShape, pack<attrs::Shape>(a), {v}, name + of);
+  };
+  ir::Value* const both[] = {extent(rows, 2, "_queries"), extent(columns, 3, "_keys")};
+  attrs::ConcatT join;
+  join.axis = 0;
+  ir::Value* const shape = w.add(Op::kConcat, pack<attrs::Concat>(join), {both[0], both[1]}, name + "_shape");
+  attrs::ConstantOfShapeT fill;
+  fill.dtype = static_cast<uint8_t>(DType::kBool);
+  fill.value = {1};
+  ir::Value* const all = w.add(Op::kConstantOfShape, pack<attrs::ConstantOfShape>(fill), {shape}, name + "_all");
+  attrs::TriluT lower;
+  lower.upper = false;
+  return w.add(Op::kTrilu, pack<attrs::Trilu>(lower), {all}, name);
 }
 
 // [B, H, S, D] of what is that already, or [B, S, H D].
@@ -44,14 +175,15 @@ ir::Value* by_heads(Writer& w, ir::Value* x, int64_t heads, bool turned, const s
                      name + "_heads");
 }
 
-bool spell(ir::Graph& graph, ir::Node* n) {
+// Null, or why not.
+const char* spell(ir::Graph& graph, ir::Node* n) {
   const auto& a = n->attributes<attrs::Attention>();
   ir::Value *q = n->in(0), *k = n->in(1), *v = n->in(2), *y = n->out();
   const bool packed = q->type.shape.rank == 3;
   const int64_t heads = packed ? a.q_heads() : q->type.shape[1];
   const int64_t head = packed ? q->type.shape[2] / heads : q->type.shape[3];
   const float scale = std::isnan(a.scale()) ? static_cast<float>(1 / std::sqrt(static_cast<double>(head))) : a.scale();
-  if (!(scale > 0) || !std::isnormal(scale)) return false;
+  if (!(scale > 0) || !std::isnormal(scale)) return "its scale is not a positive number";
   const std::string& name = y->name;  // names of values are unique, those of nodes need not be
   Writer w(graph, n);
   ir::Value* rows = by_heads(w, q, heads, false, name + "_q");
@@ -61,6 +193,14 @@ bool spell(ir::Graph& graph, ir::Node* n) {
   ir::Value* scores = w.add(Op::kMatMul, plain, {rows, columns}, name + "_scores");
   ir::Node* const first = scores == nullptr ? nullptr : scores->producer;
   if (scale != 1) scores = w.binary(Op::kMul, scores, w.number(scale, name + "_scale"), name + "_scaled");
+  ir::Value* kept = n->in(3) == nullptr ? nullptr : kept_by(graph, w, n->in(3), name + "_mask");
+  if (a.causal() && w.good()) {
+    ir::Value* const before = kept_so_far(graph, w, rows, columns, name + "_causal");
+    kept = kept == nullptr ? before : w.binary(Op::kBitwiseAnd, kept, before, name + "_kept");
+  }
+  if (kept != nullptr)
+    scores = w.add(Op::kWhere, pack<attrs::Where>(attrs::WhereT{}),
+                   {kept, scores, w.number(2 * static_cast<float>(kLowScore), name + "_low")}, name + "_seen");
   attrs::SoftmaxT softmax;
   softmax.axis = -1;
   ir::Value* shares = w.add(Op::kSoftmax, pack<attrs::Softmax>(softmax), {scores}, name + "_shares");
@@ -70,13 +210,13 @@ bool spell(ir::Graph& graph, ir::Node* n) {
     out = w.reshape(w.transpose(out, {0, 2, 1, 3}, name + "_rows"), {0, 0, y->type.shape[2]}, y->name);
   if (!w.good() || !(out->type == y->type)) {
     w.undo();
-    return false;
+    return "its operands do not make two products";
   }
   last->name = n->name;
   if (!n->name.empty()) first->name = n->name + " (scores)";
   graph.replace_uses(y, out);
   graph.remove(n);
-  return true;
+  return nullptr;
 }
 
 // ---- Products whose result is split
@@ -205,7 +345,7 @@ size_t spell_attention(ir::Graph& graph, const std::function<const char*(const i
     const char* why = keep(*n);
     if (why == nullptr) why = why_not(*n);
     ir::Node* split = split_before(*n);
-    if (why == nullptr && !spell(graph, n)) why = "its scale is not a positive number";
+    if (why == nullptr) why = spell(graph, n);
     if (why != nullptr) {
       left->emplace_back(n, why);
       continue;

@@ -15,7 +15,8 @@ namespace vireo::quant {
 //
 //   s = MatMul(q, k transposed) * scale;  p = Softmax(s);  y = MatMul(p, v)
 //
-// where nothing but q, k and v goes into it and the number of keys is known. The last product has the operator's name;
+// with Where(kept, s, low) for s where queries do not see all keys: by a mask of bool, one whose numbers are 0 or at
+// most -1e4 whatever the data, or because they see what came before alone. The last product has the operator's name;
 // new values are named after its result, with "_scores", "_shares" and so on. All values must have names. Where q, k
 // and v are parts of one product's result, the product is divided with them, so that each has a scale of its own; the
 // parts have its name and " (q)", " (k)" and " (v)". `left`: those that stay, and why. Returns how many became

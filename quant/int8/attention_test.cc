@@ -93,11 +93,12 @@ TEST(SpellAttention, WhatTakesMoreThanProductsStays) {
   const struct {
     const char *nodes, *why;
   } kCases[] = {
-      {"%y = Attention(%q, %k, %v, m[5,7]) {q_heads:2, kv_heads:2}", "mask"},
-      {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, causal:true}", "see all keys"},
+      {"%y = Attention(%q, %k, %v, m[5,7]) {q_heads:2, kv_heads:2}", "its mask adds numbers"},
+      {"%y = Attention(%q, %k, %v, f32[1,7]{0,0,0,-3,0,0,-1e9}) {q_heads:2, kv_heads:2}", "its mask adds numbers"},
+      {"%y = Attention(%q, %k, %v, f32[1,5]{0,0,0,0,-1e9}) {q_heads:2, kv_heads:2}", "does not list every key"},
       {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, softcap:2}", "soft cap"},
       {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, scale:-1}", "positive"},
-      {"%y = Attention(%q, %k, %v) {q_heads:6, kv_heads:6, left_window:1}", "see all keys"},
+      {"%y = Attention(%q, %k, %v) {q_heads:6, kv_heads:6, left_window:1}", "a window of keys"},
   };
   for (const auto& c : kCases) {
     const auto g = parsed("input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,6]\n" + std::string(c.nodes) +
@@ -112,13 +113,39 @@ TEST(SpellAttention, WhatTakesMoreThanProductsStays) {
       "input %q f32[2,S,6]\ninput %k f32[2,S,6]\ninput %v f32[2,S,6]\n"
       "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}\noutput %y");
   Left left;
-  EXPECT_EQ(spelled(*open, &left), 0u);
-  EXPECT_NE(left[0].second.find("how many keys"), std::string::npos) << left[0].second;
+  EXPECT_EQ(spelled(*open, &left), 1u);  // shares sum to one, however many there are
+  EXPECT_EQ(plan_of(*open).pairs.size(), 2u);
   const auto grouped = parsed(
       "input %q f32[2,5,6]\ninput %k f32[2,7,3]\ninput %v f32[2,7,3]\n"
       "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:1}\noutput %y");
   EXPECT_EQ(spelled(*grouped, &left), 0u);
-  EXPECT_NE(left[1].second.find("groups"), std::string::npos) << left[1].second;
+  EXPECT_NE(left[0].second.find("groups"), std::string::npos) << left[0].second;
+}
+
+// Masks choose among keys, so their numbers are not in the codes of scores.
+TEST(SpellAttention, MasksThatOnlyChoose) {
+  const std::string inputs = "input %q f32[2,5,6]\ninput %k f32[2,7,6]\ninput %v f32[2,7,6]\n";
+  for (const char* nodes :
+       {"%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, causal:true}",
+        "%y = Attention(%q, %k, %v, f32[1,7]{0,0,-1e9,0,0,-65504,0}) {q_heads:2, kv_heads:2}",
+        "%y = Attention(%q, %k, %v, f32[1,7]{0,0,-1e9,0,-inf,0,0}) {q_heads:2, kv_heads:2, causal:true}",
+        "%y = Attention(%q, %k, %v, bool[2,1,1,7]{1,0,0,1,1,1,1,1,1,1,1,0,0,0}) {q_heads:2, kv_heads:2}",
+        "%c = Cast(bool[1,7]{1,1,1,1,0,0,0}) {to:1}\n%r = Sub(f32[]{1}, %c)\n"
+        "%n = Mul(%r, f32[]{-1e9})\n%y = Attention(%q, %k, %v, %n) {q_heads:2, kv_heads:2}"}) {
+    SCOPED_TRACE(nodes);
+    expect_same_answers(inputs + nodes + "\noutput %y");
+  }
+  // How many queries there are may be open.
+  const auto g = parsed(
+      "input %x f32[1,S,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%v = MatMul(%x, u[4,4])\n"
+      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:2, causal:true}\n%z = MatMul(%y, t[4,4])\noutput %z");
+  EXPECT_EQ(spelled(*g), 1u);
+  EXPECT_NE(ops(*g).find("ConstantOfShape Trilu Where Softmax"), std::string::npos) << ops(*g);
+  const Plan plan = plan_of(*g);
+  ASSERT_EQ(plan.pairs.size(), 2u);
+  EXPECT_TRUE(plan.values[plan.pairs[0].result].scores);
+  for (const CodedValue& v : plan.values)
+    EXPECT_TRUE(v.value->producer == nullptr || v.value->producer->op != Op::kWhere);
 }
 
 TEST(SpellAttention, ARecipeKeepsIt) {

@@ -6,6 +6,7 @@
 
 #include "converter/ir/infer.h"
 #include "sdk/ops/shared/value_reader.h"
+#include "sdk/ops/softmax/softmax_generated.h"
 
 namespace vireo::quant {
 namespace {
@@ -28,6 +29,12 @@ QuantInput as_rule_sees(const ir::Value* v) {
 }
 
 bool is_f32(const ir::Value* v) { return v != nullptr && v->type.dtype == DType::kF32; }
+
+bool is_softmax_of_rows(const ir::Value* v) {
+  if (v == nullptr || v->producer == nullptr || v->producer->op != Op::kSoftmax) return false;
+  const int axis = v->producer->attributes<attrs::Softmax>().axis();
+  return axis == -1 || axis == v->type.shape.rank - 1;
+}
 
 // The node that alone reads `v`; null where several do, or the graph's outputs.
 ir::Node* alone_reading(const ir::Value* v) { return v->one_use() && v->uses.size() == 1 ? v->uses[0].node : nullptr; }
@@ -56,10 +63,16 @@ class Planner {
     QuantView view;
     view.op = n.op;
     view.attributes = n.attrs.data();
-    for (const ir::Value* v : n.inputs) view.inputs.push_back(as_rule_sees(v));
+    for (const ir::Value* v : n.inputs) {
+      view.inputs.push_back(as_rule_sees(v));
+      view.inputs.back().shares = is_softmax_of_rows(v);
+    }
     view.outputs = 0;
     for (const ir::Value* v : n.outputs) view.outputs += v != nullptr && !v->unused() ? 1 : 0;
     QuantRule r = rules(view);
+    const ir::Node* reader = n.op == Op::kWhere ? alone_reading(n.out()) : nullptr;
+    if (n.op == Op::kWhere && (reader == nullptr || reader->op != Op::kSoftmax))
+      return quant_stays("it does not stand in front of a Softmax alone");
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if ((r.codes >> i & 1) != 0 && !is_f32(n.in(i))) return quant_stays("its values are not float32");
     }
@@ -160,7 +173,7 @@ class Planner {
 
   // Where the codes of `v` come from: back over what moves them.
   ir::Value* root(ir::Value* v) const {
-    while (v->producer != nullptr && kind(v->producer) == QuantKind::kMoves) v = v->producer->in(0);
+    while (v->producer != nullptr && kind(v->producer) == QuantKind::kMoves) v = operands(*v->producer)[0];
     return v;
   }
 

@@ -185,14 +185,18 @@ def table(name, x, t):
     CASES.append((name, "IntTable", {}, [x, t], t[x.view(np.uint8)]))
 
 
-def softmax(name, x, scale, axis, y_scale, out):
+def softmax(name, x, scale, axis, y_scale, out, kept=None):
     t = np.rint(np.exp(-np.arange(256) * scale) * 2.0 ** 23).astype(np.int32)
-    top = x.astype(np.int64).max(axis=axis, keepdims=True)
-    e = t[top - x.astype(np.int64)]
+    codes_of = x.astype(np.int64)
+    keeps = np.broadcast_to(True if kept is None else kept, x.shape)
+    top = np.where(keeps, codes_of, -129).max(axis=axis, keepdims=True)
+    e = np.where(keeps, t[np.clip(top - codes_of, 0, 255)], 0)
+    e = np.where(top == -129, t[0], e).astype(np.int32)
     total = e.astype(np.int64).sum(axis=axis, keepdims=True)
     q = F(1 / y_scale) / total.astype(F)
     y = round_and_clamp(e.astype(F) * q, *ends(out))
-    CASES.append((name, "IntSoftmax", dict(out, axis=axis, multiplier=F(1 / y_scale)), [x, t], y))
+    CASES.append((name, "IntSoftmax", dict(out, axis=axis, multiplier=F(1 / y_scale)),
+                  [x, t] + ([] if kept is None else [kept]), y))
 
 
 def resize(name, x, x_zero, axes, m, out):
@@ -315,6 +319,12 @@ def wide():
     affine("half_words_to_bytes", codes((3, 5), u16), 30000, [0.0037], output(u8, 128))
     pool("half_words", codes((1, 2, 5, 5), i16), 0, (3, 3), 0.83, output(i16, 0), strides=[2, 2], pads=[1, 1, 1, 1])
     pool("half_words_global", codes((2, 3, 7, 7), u16), 65535, (7, 7), 0.97, output(u8, 255), table=False)
+    # Behind all others, whose numbers the generator of random ones gives as before.
+    softmax("causal", codes((2, 5, 5), u8), 0.05, -1, 1 / 256, output(u8, 0), kept=np.tril(np.ones((5, 5), bool)))
+    keeps = rng.randint(0, 2, (3, 1, 70)).astype(bool)
+    keeps[1] = False  # a line of nothing
+    softmax("kept", codes((3, 2, 70), i8), 0.04, -1, 1 / 255, output(i8, -128), kept=keeps)
+    softmax("kept_middle_axis", codes((2, 4, 3), u8), 0.1, 1, 1 / 256, output(u8, 3), kept=np.array([[True], [False], [True], [True]]))
     WIDE.update((op, name) for name, op, _, _, _ in CASES[before:])
 
 
@@ -359,6 +369,8 @@ def case_text(name, op, attributes, inputs, expected):
         elif isinstance(x, Int4):
             out.append("    t.input(TestTensor{{DType::kI4, make_shape(std::vector<int64_t>%s)}, %s, {}});" %
                        (braces(x.shape), braces(x.bytes())))
+        elif x.dtype == bool:
+            out.append("    t.input_bool(%s, %s);" % (braces(x.shape), braces(x.reshape(-1).astype(np.uint8))))
         else:
             out.append("    t.input<%s>(%s, %s);" % (TYPES[x.dtype.name], braces(x.shape), elements(x)))
     kind = {"int8": "DType::kI8", "uint8": "DType::kU8", "int16": "DType::kI16", "uint16": "DType::kU16"}[expected.dtype.name]

@@ -201,6 +201,16 @@ TEST(IntSoftmax, HostileTablesAndRefusals) {
   OpTest u(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
   u.input<int8_t>({2}, {1, 1}).input<int32_t>({256}, std::vector<int32_t>(256, 1));
   EXPECT_EQ(u.run(), Status::kInvalidModel);
+  // What is kept is bool, and no larger than x.
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{3}, {2, 2}}) {
+    OpTest v(Op::kIntSoftmax, pack<attrs::IntSoftmax>(attrs::IntSoftmaxT{}));
+    v.input<int8_t>({1, 2}, {1, 1}).input<int32_t>({256}, std::vector<int32_t>(256, 1));
+    v.input_bool(dims, std::vector<uint8_t>(static_cast<size_t>(dims.size() == 1 ? 3 : 4), 1));
+    EXPECT_EQ(v.run(), Status::kInvalidModel);
+  }
+  OpTest w(Op::kIntSoftmax, pack<attrs::IntSoftmax>(attrs::IntSoftmaxT{}));
+  w.input<int8_t>({1, 2}, {1, 1}).input<int32_t>({256}, std::vector<int32_t>(256, 1)).input<int8_t>({2}, {1, 1});
+  EXPECT_EQ(w.run(), Status::kInvalidModel);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ enum class QuantKind : uint8_t {
   kProduct,   // of a value in codes and constant weights; integer sums
   kPair,      // of two values in codes; integer sums
   kCell,      // LSTM, GRU: two such products for each step, of a value and of a state in codes; the state in output 0
-  kMoves,     // elements of input 0, or their maximum: codes stay the codes that they are
+  kMoves,     // elements of one input (`codes`), or their maximum: codes stay the codes that they are
   kJoin,      // of several values, each in codes of its own scale
   kFunction,  // of one element: a table of codes
   kOwn,       // of one value, with integer arithmetic and a scale of its own (averages, Softmax, Resize)
@@ -40,12 +40,15 @@ struct QuantRule {
 struct QuantInput {
   TensorType type;  // dtype kNone: absent
   bool constant = false;
+  bool shares = false;          // made by a Softmax of its last axis: they sum to 1
   std::vector<double> numbers;  // of a constant of at most kMostQuantNumbers elements
   bool scalar() const { return constant && numbers.size() == 1; }
 };
 constexpr int64_t kMostQuantNumbers = 16;
 // 2^31 / 255^2: a sum of more products of codes may leave int32.
 constexpr Dim kMostQuantProducts = 33025;
+// A score of a key that is not attended: its exponential is 0 beside that of any code.
+constexpr double kLowScore = -1e30;
 
 struct QuantView {
   Op op = Op::kNone;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -71,7 +72,6 @@ const std::set<std::string> kStay = {"arg",
                                      "tree_ensemble",
                                      "trilu",
                                      "unique",
-                                     "where",
                                      "window",
                                      "int_affine",
                                      "int_binary",
@@ -132,6 +132,20 @@ TEST(QuantRule, PairsAskForSumsThatStayInInt32) {
   EXPECT_EQ(pair(33025).kind, QuantKind::kPair);
   EXPECT_EQ(pair(33026).kind, QuantKind::kStays);
   EXPECT_EQ(find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {value({3}), value({3, 4})})).kind, QuantKind::kStays);
+  QuantInput shares = value({2, 33026});  // sum to 1 in each row
+  shares.shares = true;
+  EXPECT_EQ(find_quant_rules(Op::kMatMul)(view(Op::kMatMul, {shares, value({33026, 4})})).kind, QuantKind::kPair);
+}
+
+TEST(QuantRule, AChoiceBesideALowNumberMovesCodes) {
+  const auto choice = [](const QuantInput& other) {
+    return find_quant_rules(Op::kWhere)(view(Op::kWhere, {value({2, 3}), value({2, 3}), other}));
+  };
+  EXPECT_EQ(choice(constant({}, {-2e30})).kind, QuantKind::kMoves);
+  EXPECT_EQ(choice(constant({}, {-2e30})).codes, 2u);
+  for (const QuantInput& other :
+       {constant({}, {-1e9}), constant({}, {-INFINITY}), constant({2}, {-2e30, 0}), value({})})
+    EXPECT_EQ(choice(other).kind, QuantKind::kStays);
 }
 
 TEST(QuantRule, OneNumberMakesAFunction) {

@@ -281,8 +281,8 @@ def outputs_that_are_joined_take_16_bits(test):
     test.assertEqual(report["quantization"]["wide"], [])
 
 
-def transformer(np, joined):
-    """Two blocks of attention with their normalisations; q, k and v by three products, or by one."""
+def transformer(np, joined, mask=None):
+    """Two blocks of attention with their normalisations; q, k and v by three products, or by one. mask: what is added to scores of later rows."""
     import onnx
     from onnx import helper, numpy_helper
     rows, heads, size = 9, 2, 8
@@ -314,6 +314,8 @@ def transformer(np, joined):
         apart = [add("Reshape", [p, constant(p + ".shape", np.array([0, rows, heads, size]))], p + ".apart") for p in parts]
         q, k, v = (add("Transpose", [p], p + ".heads", perm=[0, 2, 3, 1] if p.startswith(b + ".k") else [0, 2, 1, 3]) for p in apart)
         scores = add("Mul", [add("MatMul", [q, k], b + ".scores"), constant(b + ".scale", np.float32(size ** -0.5))], b + ".scaled")
+        if mask is not None:
+            scores = add("Add", [scores, constant(b + ".mask", np.triu(np.full((rows, rows), mask, np.float32), 1))], b + ".masked")
         y = add("MatMul", [add("Softmax", [scores], b + ".shares", axis=-1), v], b + ".attention")
         y = add("Reshape", [add("Transpose", [y], b + ".rows", perm=[0, 2, 1, 3]), constant(b + ".all", np.array([0, rows, channels]))], b + ".joined")
         x = add("Add", [product(b + ".out", y, channels), x], b + ".sum")
@@ -325,7 +327,7 @@ def transformer(np, joined):
 
 
 def attention_computes_on_integers(test):
-    """Both products of attention: no share in float, one node of the file, and the same answers as QDQ elsewhere. A recipe keeps one in float."""
+    """Both products of attention, also of what came before alone: no share in float, one node of the file, and the same answers as QDQ elsewhere. A recipe keeps one in float."""
     import numpy as np
     import onnx
     data = WORK / "rows.npz"
@@ -337,9 +339,9 @@ def attention_computes_on_integers(test):
         support.vireo("run", model, "--input", f"x={WORK / 'rows.npy'}", "--output", WORK / "rows_y.npz")
         return np.load(WORK / "rows_y.npz")["head"]
 
-    for joined in (False, True):
+    for joined, mask in ((False, None), (True, None), (False, -1e9), (True, -np.inf)):
         model, recipe, qdq = WORK / f"vit{joined:d}.onnx", WORK / "vit.json", WORK / f"vit{joined:d}.qdq.onnx"
-        onnx.save(transformer(np, joined), model)
+        onnx.save(transformer(np, joined, mask), model)
         reference = ort(model, x)
         out, report = quantize(model, f"vit{joined:d}", "--data", data, "--save-recipe", recipe, "--emit-onnx", qdq)
         test.assertEqual(report["quantization"]["integer_share"], 1)
@@ -400,6 +402,98 @@ def values_quantized_in_the_run(test):
         said = support.vireo("quantize", model, "-o", WORK / "no.vireo", "--scheme", "int8-dynamic", option, WORK / "some.json", check=False).stderr
         test.assertIn(f"--scheme int8-dynamic takes no {option}: the ranges of values are found in each run", said)
         test.assertIn(f"leave {option} out, or take --scheme w8a8", said)
+
+
+def files_of_other_quantizers(test):
+    """QDQ and QOperator files of ONNX Runtime's quantizer, and weights in float32 behind pairs as NNCF and PyTorch export them."""
+    import itertools
+    import logging
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import helper, numpy_helper
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    logging.getLogger().setLevel(logging.ERROR)  # its quantizer recommends its preparation
+    rng = np.random.default_rng(2)
+
+    def saved(name, nodes, inputs, constants, opset=21):
+        real = onnx.TensorProto.FLOAT
+        graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", real, ["batch", *inputs])], [helper.make_tensor_value_info("y", real, None)],
+                                  [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10 if opset > 20 else 8), WORK / f"{name}.onnx")
+        return WORK / f"{name}.onnx"
+
+    def weights(*shape):
+        return (0.3 * rng.standard_normal(shape)).astype(np.float32)
+
+    def same(path, x):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        wanted = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        np.save(WORK / "x.npy", x)
+        out = support.convert(path, "static_int8/other")
+        support.vireo("run", out, "--input", f"x={WORK / 'x.npy'}", "--output", WORK / "y.npz")
+        test.assertLessEqual(np.abs(np.load(WORK / "y.npz")["y"] - wanted).max(), 0.01 * np.abs(wanted).max(), path.name)
+        return [n["kernel"] for n in json.loads(support.vireo("explain", out, "--device", "cpu", "--json").stdout)["nodes"]]
+
+    node = helper.make_node
+    cnn = saved("other_cnn", [
+        node("Conv", ["x", "w0", "b0"], ["x0"]), node("Conv", ["x", "w1", "b1"], ["c1"], pads=[1] * 4), node("Relu", ["c1"], ["r1"]),
+        node("Conv", ["r1", "w2"], ["c2"], pads=[1] * 4, group=8), node("Clip", ["c2", "low", "high"], ["r2"]), node("Add", ["r2", "x0"], ["s"]),
+        node("MaxPool", ["s"], ["m"], kernel_shape=[2, 2], strides=[2, 2]), node("Sigmoid", ["m"], ["g"]), node("Mul", ["m", "g"], ["sw"]),
+        node("GlobalAveragePool", ["sw"], ["a"]), node("Flatten", ["a"], ["f"]), node("Gemm", ["f", "w3", "b3"], ["y"], transB=1)], (3, 12, 12),
+        {"w0": weights(8, 3, 1, 1), "b0": weights(8), "w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3), "w3": weights(5, 8), "b3": weights(5),
+         "low": np.float32(0), "high": np.float32(6)})
+    mlp = saved("other_mlp", [
+        node("MatMul", ["x", "w1"], ["m1"]), node("Add", ["m1", "b1"], ["a1"]), node("Relu", ["a1"], ["r1"]), node("MatMul", ["r1", "w2"], ["m2"]),
+        node("Softmax", ["m2"], ["s"]), node("MatMul", ["s", "w3"], ["m3"]), node("Transpose", ["m3"], ["t"], perm=[0, 2, 1]), node("Concat", ["t", "t"], ["y"], axis=1)], (6, 16),
+        {"w1": weights(16, 32), "b1": weights(32), "w2": weights(32, 24), "w3": weights(24, 8)})
+    kinds = (QuantType.QUInt8, QuantType.QInt8), (QuantType.QInt8, QuantType.QInt8), (QuantType.QUInt8, QuantType.QUInt8), (QuantType.QInt16, QuantType.QInt8), (
+        QuantType.QUInt16, QuantType.QUInt8), (QuantType.QUInt8, QuantType.QInt4), (QuantType.QInt8, QuantType.QUInt4), (QuantType.QInt16, QuantType.QInt16)
+    tried = 0
+    for (path, shape), layout, (values, codes), by_channel in itertools.product(((cnn, (3, 12, 12)), (mlp, (6, 16))), (QuantFormat.QDQ, QuantFormat.QOperator), kinds, (False, True)):
+        if layout == QuantFormat.QOperator and (values, codes) not in kinds[:3]:
+            continue  # QLinearConv and QLinearMatMul are of 8 bits
+
+        class Samples(CalibrationDataReader):
+            def __init__(self, shape):
+                self.rest = iter([{"x": rng.standard_normal((2, *shape)).astype(np.float32)} for _ in range(4)])
+
+            def get_next(self):
+                return next(self.rest, None)
+        quantized = WORK / f"other_{layout.name}_{values.name}_{codes.name}_{by_channel:d}.onnx"
+        quantize_static(str(path), str(quantized), Samples(shape), quant_format=layout, activation_type=values, weight_type=codes, per_channel=by_channel)
+        same(quantized, rng.standard_normal((2, *shape)).astype(np.float32))
+        tried += 1
+    test.assertEqual(tried, 44)
+
+    # Weights in float32 behind a pair, values without zero points.
+    for opset in (13, 19, 21):
+        constants, nodes = {}, []
+
+        def coded(x, name, scale, zero=None, **attributes):
+            constants[name + ".s"] = np.asarray(scale, np.float32)
+            inputs = [name + ".s"]
+            if zero is not None:
+                constants[name + ".z"] = zero
+                inputs.append(name + ".z")
+            nodes.append(node("QuantizeLinear", [x, *inputs], [name + ".q"], **attributes))
+            nodes.append(node("DequantizeLinear", [name + ".q", *inputs], [name], **attributes))
+            return name
+
+        def product(name, w):
+            constants[name] = w
+            return coded(name, name + ".coded", np.abs(w).reshape(len(w), -1).max(1) / 127, np.zeros(len(w), np.int8), axis=0)
+
+        constants["b"] = weights(8)
+        nodes.append(node("Conv", [coded("x", "x.coded", 0.02, np.int8(0)), product("w", weights(8, 3, 3, 3)), "b"], ["c"], pads=[1] * 4))
+        nodes.append(node("Relu", ["c"], ["r"]))
+        nodes.append(node("GlobalAveragePool", [coded("r", "r.coded", 0.015)], ["g"]))
+        nodes.append(node("Flatten", [coded("g", "g.coded", 0.008)], ["f"]))
+        nodes.append(node("Gemm", ["f", product("v", weights(5, 8))], ["m"], transB=1))
+        coded("m", "y", 0.02, np.int8(3))
+        kernels = same(saved("other_pairs", nodes, (3, 8, 8), constants, opset), rng.standard_normal((2, 3, 8, 8)).astype(np.float32))
+        test.assertTrue({"int_gemm", "int_conv_nhwc"} <= set(kernels), kernels)
 
 
 def a_ceiling_changes_no_byte(test):
@@ -660,7 +754,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
-    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, bad_data_and_recipes,
+    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, files_of_other_quantizers, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, bad_data_and_recipes,
     constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_transformers, trained_keyword_spotter,
     one_scale_for_all_weights_of_a_layer)})
 

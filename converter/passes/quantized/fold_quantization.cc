@@ -9,6 +9,8 @@
 // After    IntAveragePool (a mean over all axes between batch and channels) | IntSoftmax | IntResize
 // Before   DequantizeLinear -> Mul | Div with a positive number -> Softmax -> QuantizeLinear
 // After    IntSoftmax; the number in its table
+// Before   the same with Where(kept, ., low) in front of the Softmax, low at most -1e30 and finite
+// After    IntSoftmax of what is kept
 // Before   DequantizeLinear -> PRelu | BatchNormalization -> Relu | Clip -> QuantizeLinear
 // After    IntAffine
 // Before   DequantizeLinear -> Relu | Clip -> QuantizeLinear, codes of 16 bits on one side

@@ -16,6 +16,7 @@
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/quant_rule.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 
@@ -161,6 +162,18 @@ ir::Value* make_int_conv(const Region& r, std::string* why) {
                 why);
 }
 
+// Codes that IntSoftmax makes along the last axis: as many codes of the largest magnitude sum to no less than all codes
+// of a row do. What rounds up to a code is a half or more of it, so rounding at most doubles 1 / y's scale. 0: others.
+static double most_of_shares(const ir::Value& codes, const Scale& x) {
+  const ir::Node* n = codes.producer;
+  if (n == nullptr || n->op != Op::kIntSoftmax) return 0;
+  const auto& a = n->attributes<attrs::IntSoftmax>();
+  if ((a.axis() != -1 && a.axis() != codes.type.shape.rank - 1) || a.y_zero() != x.zero() || a.low() > a.y_zero() ||
+      !(a.multiplier() > 0) || !(a.multiplier() < 1e6f))
+    return 0;
+  return std::ceil(2 * static_cast<double>(a.multiplier()) / span_of(x.dtype, x.zero()));
+}
+
 ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, double factor, std::string* why) {
   const ir::Node& n = *product;
   const bool gemm = n.op == Op::kGemm;
@@ -231,12 +244,13 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, doub
     }
     const Dim k = n.in(0)->type.shape[n.in(0)->type.shape.rank - 1],
               columns = shape.rank >= 2 ? shape[shape.rank - 1] : 1;
-    if (is_symbolic(k) || (!bias.empty() && is_symbolic(columns))) {
+    const double shares = most_of_shares(*codes, x);
+    if ((is_symbolic(k) && shares == 0) || (!bias.empty() && is_symbolic(columns))) {
       *why = "its inner dimension is not known, and a sum may leave int32";
       return nullptr;
     }
     const std::vector<double> sums(bias.empty() ? 1 : static_cast<size_t>(columns),
-                                   static_cast<double>(k) * span_of(w.dtype, w.zero()));
+                                   (shares != 0 ? shares : static_cast<double>(k)) * span_of(w.dtype, w.zero()));
     if (!plan_product(x, w, r.y, sums, bias, alpha, &p, why)) return nullptr;
   }
   return finish(r,
@@ -352,16 +366,31 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
   return finish(r, pool, why);
 }
 
+// Where(kept, x, low) of which a Softmax's exponentials of all that is low are 0 beside any code of x.
+static bool masks(const ir::Node& choice) {
+  std::vector<double> low;
+  return choice.in(1)->type == choice.out()->type && constant_reals(choice.in(2), &low) && low.size() == 1 &&
+         low[0] <= kLowScore && std::isfinite(low[0]);
+}
+
 ir::Value* make_int_softmax(const Region& r, std::string* why) {
   Scale x;
   // A factor on the scores of attention.
   double factor = 1;
-  const ir::Node* before = r.core->in(0)->producer;
+  ir::Value* kept = nullptr;
+  const ir::Value* in = r.core->in(0);
+  if (const ir::Node* choice = maker(in, Op::kWhere); choice != nullptr && only_user(in) == r.core && masks(*choice)) {
+    kept = choice->in(0);
+    in = choice->in(1);
+  }
+  const ir::Node* before = in->producer;
   const ir::Value* scaled =
       before == nullptr || only_user(before->out()) == nullptr ? nullptr : scaled_value(*before, &factor);
   const bool through = scaled != nullptr && maker(scaled, Op::kDequantizeLinear) != nullptr;
   if (!through) factor = 1;
-  ir::Value* codes = through ? codes_of(scaled, &x, why) : operand(*r.core, 0, &x, why);
+  std::string reason;
+  ir::Value* codes = codes_of(through ? scaled : in, &x, &reason);
+  if (codes == nullptr) *why = "input 0 " + reason;
   attrs::IntSoftmaxT a;
   if (codes == nullptr || !all_bytes(x, r.y, why) || !multiplier_of(1 / r.y.scale(), &a.multiplier, why))
     return nullptr;
@@ -376,7 +405,9 @@ ir::Value* make_int_softmax(const Region& r, std::string* why) {
     table.push_back(static_cast<int32_t>(std::nearbyint(std::ldexp(std::exp(-d * x.scale() * factor), 23))));
   ir::Value* t = r.graph->add_constant(r.core->name + "_exp",
                                        ir::make_constant_of<int32_t>(DType::kI32, vector_shape(256), table));
-  return finish(r, add_node(*r.graph, Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {codes, t}, *r.core, r.end), why);
+  std::vector<ir::Value*> inputs = {codes, t};
+  if (kept != nullptr) inputs.push_back(kept);
+  return finish(r, add_node(*r.graph, Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), inputs, *r.core, r.end), why);
 }
 
 namespace {

@@ -73,6 +73,21 @@ void prepare(const CpuQuery& q, void* state) {
 
 const Tensor& at(const KernelContext& ctx, int32_t input) { return ctx.required(static_cast<size_t>(input)); }
 
+// False where it is not broadcast to the scores.
+bool set_kept(const Tensor& kept, AttentionCodes* s) {
+  const int64_t extents[4] = {s->batch, s->heads, s->queries, s->keys};
+  int64_t steps[4] = {0, 0, 0, 0}, step = 1;
+  for (int i = kept.shape.rank; i-- > 0; step *= kept.shape[i]) {
+    const int axis = 4 - kept.shape.rank + i;
+    if (axis < 0 || (kept.shape[i] != 1 && kept.shape[i] != extents[axis])) return false;
+    steps[axis] = kept.shape[i] == 1 ? 0 : step;
+  }
+  s->kept = kept.as<const uint8_t>();
+  s->kept_key = steps[3];
+  s->kept_steps = {steps[2], steps[1], steps[0]};
+  return true;
+}
+
 bool is_signed(DType t) { return t == DType::kI8; }
 
 Status run(const KernelContext& ctx, const void* state) {
@@ -105,6 +120,9 @@ Status run(const KernelContext& ctx, const void* state) {
   s.shares = cpu::requantize_of(softmax);
   s.softmax_multiplier = softmax.multiplier();
   s.table = at(ctx, f.table).as<const int32_t>();
+  if (f.kept >= 0 && !set_kept(at(ctx, f.kept), &s))
+    return ctx.fail(Status::kInvalidModel, "what is kept is {}, which is not broadcast to the scores",
+                    at(ctx, f.kept).shape);
   cpu::attention_codes(s, q.as<const uint8_t>(), k.as<const uint8_t>(), v.as<const uint8_t>(), y.as<uint8_t>(),
                        ctx.parallel, ctx.scratch.data());
   return Status::kOk;

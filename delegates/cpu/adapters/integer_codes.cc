@@ -80,6 +80,22 @@ Status run_table(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+// Where the lines of a softmax begin in what is kept of them.
+struct KeptLines {
+  int rank = 0, along = 0;
+  int64_t extents[kMaxRank] = {}, steps[kMaxRank] = {};
+};
+int64_t kept_of_line(const void* context, int64_t line) {
+  const auto& l = *static_cast<const KeptLines*>(context);
+  int64_t at = 0;
+  for (int i = l.rank; i-- > 0;) {
+    if (i == l.along) continue;
+    at += line % l.extents[i] * l.steps[i];
+    line /= l.extents[i];
+  }
+  return at;
+}
+
 Status run_softmax(const KernelContext& ctx, const void*) {
   const auto& t = ctx.attrs<attrs::IntSoftmax>();
   const Tensor& x = *ctx.in(0);
@@ -92,6 +108,21 @@ Status run_softmax(const KernelContext& ctx, const void*) {
   s.multiplier = t.multiplier();
   s.table = ctx.in(1)->as<const int32_t>();
   s.finish = cpu::requantize_of(t);
+  KeptLines lines;
+  if (ctx.in(2) != nullptr) {
+    const Tensor& kept = *ctx.in(2);
+    // Steps of x's axes in `kept`, 0 where it is repeated.
+    int64_t step = 1;
+    lines.rank = x.shape.rank;
+    for (int i = 0; i < x.shape.rank; ++i) lines.extents[i] = x.shape[i];
+    for (int i = kept.shape.rank; i-- > 0; step *= kept.shape[i])
+      lines.steps[x.shape.rank - kept.shape.rank + i] = kept.shape[i] == 1 ? 0 : step;
+    lines.along = axis;
+    s.kept = kept.as<const uint8_t>();
+    s.kept_step = lines.steps[axis];
+    s.kept_at = kept_of_line;
+    s.context = &lines;
+  }
   cpu::softmax_codes(s, x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel);
   return Status::kOk;
 }

@@ -12,8 +12,7 @@ constexpr int64_t kGrainElements = 4096;  // some 5 us
 // x as lines along an axis: [outer, length, inner].
 struct Lines {
   int64_t outer, length, inner;
-  Lines(const Shape& x, int axis)
-      : outer(product(x, 0, axis)), length(x[axis]), inner(product(x, axis + 1, x.rank)) {}
+  Lines(const Shape& x, int axis) : outer(product(x, 0, axis)), length(x[axis]), inner(product(x, axis + 1, x.rank)) {}
   int64_t grain() const { return kGrainElements / (length + 1) + 1; }
 };
 
@@ -77,7 +76,8 @@ Status run_top_k(const KernelContext& ctx, const void*) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t o = line / lines.inner, i = line % lines.inner, at = o * k * lines.inner + i;
       select(x.as<const T>() + o * lines.length * lines.inner + i, lines.inner, lines.length, k, best,
-             values == nullptr ? nullptr : values->as<T>() + at, indices == nullptr ? nullptr : indices->as<int64_t>() + at);
+             values == nullptr ? nullptr : values->as<T>() + at,
+             indices == nullptr ? nullptr : indices->as<int64_t>() + at);
     }
   });
   return Status::kOk;

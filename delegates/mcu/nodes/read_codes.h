@@ -49,6 +49,7 @@ inline bool is_moderate(float m) { return m > -1e30f && m < 1e30f; }
 
 inline const char* why_not_softmax(const NodeView& q) {
   const auto& a = q.attrs<attrs::IntSoftmax>();
+  if (q.input_count > 2 && q.inputs[2].type.dtype != DType::kNone) return "tuned for lines of which nothing is masked";
   if (read_softmax(a, q.inputs[0].type).axis > 255) return "tuned for at most 255 elements along the axis";
   const auto* const table = q.inputs[1].as<int32_t>();
   constexpr auto kTable = "tuned for a table that is known, of numbers from 0 to 2^23";

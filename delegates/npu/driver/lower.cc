@@ -541,6 +541,7 @@ class Lowered::Reader {
     const int rank = value(n.inputs[0]).rank, axis = a.axis() < 0 ? a.axis() + rank : a.axis();
     const bool planes = rank == 4 && axis == 1;
     if (!planes && axis != rank - 1) return "a softmax along an axis that is neither of channels nor innermost";
+    if (n.inputs.size() > 2 && n.inputs[2] >= 0) return "a softmax of some elements of a line";
     set_codes(l, a);
     l->kind = Kind::kSoftmax;
     l->m = {a.multiplier()};

@@ -34,7 +34,7 @@ class Reader {
     if (count - n < 3 || count - n > 4 || body_.output_count() != 1) return false;
     const vireo_graph_node scores = body_.node(n), softmax = body_.node(n + 1), product = body_.node(n + 2);
     if (static_cast<Op>(scores.op) != Op::kIntGemm || static_cast<Op>(softmax.op) != Op::kIntSoftmax ||
-        static_cast<Op>(product.op) != Op::kIntGemm || softmax.input_count != 2 ||
+        static_cast<Op>(product.op) != Op::kIntGemm || softmax.input_count < 2 ||
         softmax.inputs[0] != scores.outputs[0] || product.inputs[0] != softmax.outputs[0])
       return false;
     out_.rank = type_at(body_, scores.outputs[0]).shape.rank;
@@ -46,6 +46,10 @@ class Reader {
     const int axis = ::flatbuffers::GetRoot<attrs::IntSoftmax>(softmax.attrs)->axis();
     if (axis != -1 && axis != out_.rank - 1) return false;
     out_.table = operand_of(node_, softmax.inputs[1]).input;
+    if (softmax.input_count > 2 && softmax.inputs[2] >= 0) {
+      out_.kept = operand_of(node_, softmax.inputs[2]).input;
+      if (out_.kept < 0) return false;
+    }
     out_.scores = scores.attrs;
     out_.softmax = softmax.attrs;
     out_.product = product.attrs;

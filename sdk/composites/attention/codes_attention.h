@@ -1,7 +1,7 @@
 // The composite "attention_codes": attention of codes.
 //
 //   [Transpose(q)] [Transpose(k)] [Transpose(v)]
-//   IntGemm(q, k) -> IntSoftmax of the last axis -> IntGemm(its codes, v) [-> Transpose]
+//   IntGemm(q, k) -> IntSoftmax of the last axis [, kept] -> IntGemm(its codes, v) [-> Transpose]
 //
 // All codes have 8 bits. Both products have one multiplier, one zero point or none of the right operand, and no bias.
 // q is [..., S, D], k [..., D, T], v [..., T, E] where the product reads them, of ranks 2 to 4 with the same leading
@@ -28,6 +28,7 @@ struct FusedCodesAttention {
   const uint8_t *scores = nullptr, *softmax = nullptr, *product = nullptr;  // attributes
   DType scored = DType::kNone, shared = DType::kNone;                       // codes of the scores, and of the Softmax
   int32_t multipliers[2] = {-1, -1}, zeros[2] = {-1, -1}, table = -1;       // inputs of the node
+  int32_t kept = -1;  // input of the node: bool, broadcast to the scores; -1: all
 };
 
 // False where the node is no such composite.

@@ -7,8 +7,11 @@ namespace {
 QuantRule pair_quant(const QuantView& n) {
   const Shape &a = n.inputs[0].type.shape, &b = n.inputs[1].type.shape;
   if (a.rank < 2 || b.rank < 2) return quant_stays("it multiplies vectors");
-  if (is_symbolic(a[a.rank - 1])) return quant_stays("its inner dimension is not known, and a sum may leave int32");
-  if (a[a.rank - 1] > kMostQuantProducts) return quant_stays("its sums are so long that they may leave int32");
+  const bool bounded = n.inputs[0].shares;  // INTEGER.md: sums of shares are small, however many there are
+  if (is_symbolic(a[a.rank - 1]) && !bounded)
+    return quant_stays("its inner dimension is not known, and a sum may leave int32");
+  if (!bounded && a[a.rank - 1] > kMostQuantProducts)
+    return quant_stays("its sums are so long that they may leave int32");
   QuantRule r = quant_kind(QuantKind::kPair);
   r.codes = 3;
   return r;

@@ -53,6 +53,18 @@ GemmI8 result_of(const AttentionCodes& s, int64_t rows) {
   return g;
 }
 
+// Lines of a block's softmax: `count` queries from `first` on of each head from `head` on.
+struct Lines {
+  const AttentionCodes* s;
+  int64_t head, first, count;
+};
+int64_t kept_of_line(const void* context, int64_t line) {
+  const Lines& l = *static_cast<const Lines*>(context);
+  const int64_t head = l.head + line / l.count;
+  const AttentionCodes::Steps& steps = l.s->kept_steps;
+  return head / l.s->heads * steps.batches + head % l.s->heads * steps.heads + (l.first + line % l.count) * steps.row;
+}
+
 struct Room {
   size_t keys = 0, scores = 0, product = 0;  // bytes of a thread
   size_t all() const { return keys + scores + product; }
@@ -89,6 +101,8 @@ void attention_codes(const AttentionCodes& s, const uint8_t* q, const uint8_t* k
   softmax.multiplier = s.softmax_multiplier;
   softmax.table = s.table;
   softmax.finish = s.shares;
+  softmax.kept = s.kept;
+  softmax.kept_step = s.kept_key;
   StridedCopy turn;
   turn.rank = 2;
   turn.dims[0] = s.head;
@@ -124,8 +138,12 @@ void attention_codes(const AttentionCodes& s, const uint8_t* q, const uint8_t* k
         }
         gemm_i8(g, q + at(head, s.q) + first * s.q.row, columns, scores + h * count * s.keys, alone, product);
       }
-      softmax.outer = heads * count;
-      softmax_codes(softmax, scores, scores, alone);
+      const Lines lines = {&s, i / blocks, first, count};
+      SoftmaxCodes of_block = softmax;
+      of_block.outer = heads * count;
+      of_block.kept_at = kept_of_line;
+      of_block.context = &lines;
+      softmax_codes(of_block, scores, scores, alone);
       for (int64_t h = 0; h < heads; ++h) {
         const int64_t head = i / blocks + h;
         gemm_i8(result_of(s, count), scores + h * count * s.keys, v + at(head, s.v),

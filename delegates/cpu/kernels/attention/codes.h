@@ -29,6 +29,11 @@ struct AttentionCodes {
   float softmax_multiplier = 1;
   const int32_t* table = nullptr;
   Requantize shares;  // zero point, type and bounds alone are read
+  // Which keys each query sees, steps of 0 where one row or key serves all; null: all keys. One that sees none sees all
+  // alike.
+  const uint8_t* kept = nullptr;
+  int64_t kept_key = 1;
+  Steps kept_steps;
 };
 
 // For all calls with sizes up to these.

@@ -1,5 +1,7 @@
 #include "delegates/cpu/kernels/codes/codes.h"
 
+#include <string.h>
+
 #define VIREO_KERNEL_USES_VNNI
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -176,6 +178,43 @@ HWY_INLINE int32_t greatest(const uint8_t* x, int64_t count, int64_t step, uint8
   return top;
 }
 
+// What a line keeps of its elements. Null: all.
+struct KeptOf {
+  const uint8_t* from;
+  int64_t step;
+  KeptOf(const SoftmaxCodes& s, int64_t line)
+      : from(s.kept != nullptr ? s.kept + s.kept_at(s.context, line) : nullptr), step(s.kept_step) {
+    if (from == nullptr) return;
+    const int64_t first = run(0, s.axis, true), rest = first + run(first, s.axis, false);
+    none = first == 0 && rest == s.axis;
+    if (first != 0 && rest == s.axis) prefix = first;
+  }
+  bool operator[](int64_t k) const { return from == nullptr || from[k * step] != 0; }
+  bool none = false;
+  int64_t prefix = 0;  // how many are kept, where these stand before all others; else 0
+
+ private:
+  // How many from `k` on are alike.
+  int64_t run(int64_t k, int64_t count, bool kept) const {
+    const int64_t begin = k;
+    const uint64_t alike = kept ? 0x0101010101010101u : 0;
+    for (uint64_t eight; step == 1 && k + 8 <= count; k += 8) {
+      memcpy(&eight, from + k, sizeof(eight));
+      if (eight != alike) break;
+    }
+    while (k < count && (from[k * step] != 0) == kept) ++k;
+    return k - begin;
+  }
+};
+HWY_INLINE int32_t greatest_kept(const uint8_t* x, int64_t count, int64_t step, uint8_t flip, const KeptOf& kept) {
+  int32_t top = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    const int32_t v = x[k * step] ^ flip;
+    if (kept[k] && v > top) top = v;
+  }
+  return top;
+}
+
 #if HWY_TARGET == HWY_AVX3_DL
 // Softmax of lines side by side in memory whose exponentials are from 0 to 2^24 - 1: three tables of bytes, in each of
 // which one instruction looks up 64 codes, in place of a load for each element, and sums of bytes for their sum.
@@ -183,6 +222,10 @@ class SoftmaxOfBytes {
  public:
   explicit SoftmaxOfBytes(const SoftmaxCodes& s)
       : multiplier_(s.multiplier), flip_(s.x_signed ? 0x80 : 0), finish_(s.finish, true) {
+    const Requantize& f = s.finish;
+    const int32_t least = f.is_signed ? -128 : 0, low = f.low < least ? least : f.low,
+                  high = f.high > least + 255 ? least + 255 : f.high;
+    code_of_0_ = static_cast<uint8_t>(f.zero_point < low ? low : f.zero_point > high ? high : f.zero_point);
     HWY_ALIGN uint8_t bytes[3][256];
     for (int i = 0; i < 256; ++i) {
       for (int p = 0; p < 3; ++p) bytes[p][i] = static_cast<uint8_t>(s.table[i] >> (8 * p));
@@ -194,9 +237,27 @@ class SoftmaxOfBytes {
   // An exponential is at most the sum, so that a quotient is at most the multiplier, which rounding must bear.
   static bool serves(const SoftmaxCodes& s) {
     bool in_range = s.inner == 1 && s.multiplier >= 0 && s.multiplier < 1e9f;
+    in_range = in_range && (s.kept == nullptr || s.axis <= kMostKept);
     for (int i = 0; i < 256; ++i) in_range = in_range && s.table[i] >= 0 && s.table[i] < 1 << 24;
     return in_range && s.table[0] > 0;  // of the greatest: no sum is 0
   }
+
+  // Of what is kept, side by side; all else becomes the code of 0.
+  void line(const uint8_t* x, uint8_t* y, int64_t count, const KeptOf& kept) const {
+    if (kept.prefix != 0) {  // a query and what came before it
+      line(x, y, kept.prefix);
+      memset(y + kept.prefix, code_of_0_, static_cast<size_t>(count - kept.prefix));
+      return;
+    }
+    HWY_ALIGN uint8_t chosen[kMostKept];
+    int64_t taken = 0;
+    for (int64_t k = 0; k < count; ++k) {
+      if (kept.none || kept[k]) chosen[taken++] = kept.none ? 0 : x[k];
+    }
+    line(chosen, chosen, taken);
+    for (int64_t k = count; k-- > 0;) y[k] = kept.none || kept[k] ? chosen[--taken] : code_of_0_;
+  }
+  static constexpr int64_t kMostKept = 4096;  // elements of a line with some that are not
 
   void line(const uint8_t* x, uint8_t* y, int64_t count) const {
     const hn::Repartition<uint64_t, D8> d64;
@@ -259,7 +320,7 @@ class SoftmaxOfBytes {
   }
 
   float multiplier_;
-  uint8_t flip_;
+  uint8_t flip_, code_of_0_;
   Finish finish_;
   V8 table_[3][4];
 };
@@ -275,24 +336,30 @@ class SoftmaxOfLine {
       : table_(s.table), multiplier_(s.multiplier), flip_(s.x_signed ? 0x80 : 0), finish_(s.finish) {}
   static bool serves(const SoftmaxCodes& s) { return s.inner == 1 && s.axis <= kMost; }
 
-  void line(const uint8_t* x, uint8_t* y, int64_t count) const {
+  void line(const uint8_t* x, uint8_t* y, int64_t count, const KeptOf* kept = nullptr) const {
     constexpr int64_t kStep = 4 * kLanes;
     HWY_ALIGN int32_t e[kMost + kStep];
-    const int32_t* const from = table_ + greatest(x, count, 1, flip_);
+    const int64_t first = kept == nullptr ? count : kept->prefix;
+    const int32_t* const from =
+        table_ + (first != 0 ? greatest(x, first, 1, flip_) : greatest_kept(x, count, 1, flip_, *kept));
     // Unsigned, because a file may hold any table: sums then wrap around the same way everywhere.
     uint64_t sums[4] = {};
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
+    for (; first == 0 && i < count; ++i) {
+      e[i] = kept->none ? table_[0] : (*kept)[i] ? from[-static_cast<int64_t>(x[i] ^ flip_)] : 0;
+      sums[0] += static_cast<uint64_t>(static_cast<int64_t>(e[i]));
+    }
+    for (; i + 4 <= first; i += 4) {
       for (int j = 0; j < 4; ++j) {
         e[i + j] = from[-static_cast<int64_t>(x[i + j] ^ flip_)];
         sums[j] += static_cast<uint64_t>(static_cast<int64_t>(e[i + j]));
       }
     }
-    for (; i < count; ++i) {
+    for (; i < first; ++i) {
       e[i] = from[-static_cast<int64_t>(x[i] ^ flip_)];
       sums[0] += static_cast<uint64_t>(static_cast<int64_t>(e[i]));
     }
-    for (; i % kStep != 0; ++i) e[i] = 0;
+    for (; i < count || i % kStep != 0; ++i) e[i] = 0;
     const uint64_t sum = sums[0] + sums[1] + sums[2] + sums[3];
     const VF q = hn::Set(DF(), multiplier_ / static_cast<float>(static_cast<int64_t>(sum)));
     const auto code = [&](int64_t at)
@@ -316,14 +383,23 @@ void softmax_lines(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, int64_t 
 #if HWY_TARGET == HWY_AVX3_DL
   if (SoftmaxOfBytes::serves(s)) {
     const SoftmaxOfBytes bytes(s);
-    for (int64_t line = begin; line < end; ++line) bytes.line(x + line * s.axis, y + line * s.axis, s.axis);
+    for (int64_t line = begin; line < end; ++line) {
+      if (s.kept == nullptr) {
+        bytes.line(x + line * s.axis, y + line * s.axis, s.axis);
+      } else {
+        bytes.line(x + line * s.axis, y + line * s.axis, s.axis, KeptOf(s, line));
+      }
+    }
     return;
   }
 #endif
 #if HWY_TARGET != HWY_SCALAR
   if (SoftmaxOfLine::serves(s)) {
     const SoftmaxOfLine one(s);
-    for (int64_t line = begin; line < end; ++line) one.line(x + line * s.axis, y + line * s.axis, s.axis);
+    for (int64_t line = begin; line < end; ++line) {
+      const KeptOf kept(s, line);
+      one.line(x + line * s.axis, y + line * s.axis, s.axis, s.kept != nullptr ? &kept : nullptr);
+    }
     return;
   }
 #endif
@@ -335,17 +411,21 @@ void softmax_lines(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, int64_t 
     const int64_t base = line / s.inner * s.axis * s.inner + line % s.inner;
     const uint8_t* const from = x + base;
     uint8_t* const to = y + base;
-    const int32_t top = greatest(from, s.axis, step, flip);
+    const KeptOf kept(s, line);
+    const int32_t top =
+        s.kept == nullptr ? greatest(from, s.axis, step, flip) : greatest_kept(from, s.axis, step, flip, kept);
+    const auto number = [&](int64_t k) {
+      return kept.none ? s.table[0] : kept[k] ? s.table[top - (from[k * step] ^ flip)] : 0;
+    };
     // Unsigned, because a file may hold any table: sums then wrap around the same way everywhere.
     uint64_t sum = 0;
-    for (int64_t k = 0; k < s.axis; ++k)
-      sum += static_cast<uint64_t>(static_cast<int64_t>(s.table[top - (from[k * step] ^ flip)]));
+    for (int64_t k = 0; k < s.axis; ++k) sum += static_cast<uint64_t>(static_cast<int64_t>(number(k)));
     const VF q = hn::Set(DF(), s.multiplier / static_cast<float>(static_cast<int64_t>(sum)));
     HWY_ALIGN int32_t e[kChunk];
     HWY_ALIGN uint8_t codes[kChunk];
     for (int64_t k = 0; k < s.axis; k += kChunk) {
       const int64_t count = s.axis - k < kChunk ? s.axis - k : kChunk;
-      for (int64_t i = 0; i < count; ++i) e[i] = s.table[top - (from[(k + i) * step] ^ flip)];
+      for (int64_t i = 0; i < count; ++i) e[i] = number(k + i);
       for (int64_t i = count; i < kChunk; ++i) e[i] = 0;
       for (int64_t i = 0; i < count; i += kLanes) {
         const VF v = hn::Mul(hn::ConvertTo(DF(), hn::Load(DI(), e + i)), q);

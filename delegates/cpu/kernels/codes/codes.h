@@ -35,13 +35,19 @@ void affine_codes(const SecondStep& step, bool x_signed, const BinaryRows& rows,
 void table_codes(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t count, const Parallel& parallel);
 
 // e[k] = table[max x - x[k]], y[k] = clamp(rne(float(e[k]) * (multiplier / float(sum of e))) + zero point) along the
-// middle axis of [outer, axis, inner]. 256 entries. y may be x.
+// middle axis of [outer, axis, inner]. 256 entries. y may be x. With `kept` the maximum is that of what is kept, and e
+// of all else is 0; where a line keeps nothing, all e are table[0].
 struct SoftmaxCodes {
   int64_t outer = 1, axis = 0, inner = 1;
   bool x_signed = false;
   float multiplier = 1;
   const int32_t* table = nullptr;
   Requantize finish;  // as above
+  // Line `line` of outer * inner begins at kept[kept_at(context, line)], its elements are kept_step apart; null: all.
+  const uint8_t* kept = nullptr;
+  int64_t kept_step = 1;
+  int64_t (*kept_at)(const void* context, int64_t line) = nullptr;
+  const void* context = nullptr;
 };
 void softmax_codes(const SoftmaxCodes& shape, const uint8_t* x, uint8_t* y, const Parallel& parallel);
 
