@@ -297,6 +297,12 @@ Front read_front(const ReadSome& read, const std::string& name, std::vector<uint
   return read_front(bytes->data(), bytes->size(), name);
 }
 
+// Whether bytes of the file are bytes of the array.
+bool is_plain(const Front& front, size_t rank) {
+  const Element& e = front.element;
+  return e.dtype != VIREO_STRING && !(front.header.fortran && rank > 1) && !(e.swap && e.unit > 1);
+}
+
 // `dims`: of the array that `data` holds, `count` elements as `front` has them.
 Array decode(const Front& front, const std::vector<int64_t>& dims, size_t count, const uint8_t* data) {
   const Element& e = front.element;
@@ -376,11 +382,17 @@ Array NpyRows::next() {
   Source& s = *source_;
   const size_t need = s.count * s.front.element.size;
   std::vector<uint8_t> bytes;
+  if (s.at > 0) bytes.reserve(need);  // the header did not lie on the first row
   if (s.at < dims()[0]) fill(s.read, need, &bytes);
   if (s.at >= dims()[0] || bytes.size() < need)
     throw Failure(s.name + " is cut short: row " + std::to_string(s.at) + " is not there", "copy or write it again");
   ++s.at;
-  return decode(s.front, s.row, s.count, bytes.data());
+  if (!is_plain(s.front, s.row.size())) return decode(s.front, s.row, s.count, bytes.data());
+  Array row;
+  row.dtype = s.front.element.dtype;
+  row.dims = s.row;
+  row.bytes = std::move(bytes);
+  return row;
 }
 
 std::vector<uint8_t> format_npy(const Array& array) {

@@ -232,6 +232,10 @@ std::optional<quant::Recipe> settle_recipe(ConvertOptions_here* options) {
                   "say --quantize int4, or leave it to the recipe");
   scheme = means_four_bits ? kInt4 : kInt8;
   if (means_four_bits && !request.qdq.empty()) std::swap(options->onnx, request.qdq);  // the graph is the file
+  if (!request.stats.empty() && (means_four_bits || request.data.empty()))
+    throw Failure("--stats keeps what sample data show for int8, and " +
+                      (means_four_bits ? std::string(kInt4Format) + " is asked for" : "no data are given"),
+                  means_four_bits ? "leave --stats out" : "give the data as well (--calibrate, --data)");
   return recipe;
 }
 
@@ -310,11 +314,11 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (options.output.empty() && options.onnx.empty() && by_data.qdq.empty() && !emits)
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   require_apart({options.model, options.tests, options.signature, options.check, by_data.data, by_data.recipe},
-                {options.output, options.onnx, options.report, by_data.save_recipe, by_data.qdq});
+                {options.output, options.onnx, options.report, by_data.save_recipe, by_data.qdq, by_data.stats});
   if (ends_with(options.output, ".onnx"))
     throw Failure(options.output + ": -o writes a .vireo file",
                   "name it model.vireo, or write the graph as ONNX with --emit-onnx " + options.output);
-  for (const std::string& path : {options.output, options.onnx, by_data.save_recipe, by_data.qdq}) {
+  for (const std::string& path : {options.output, options.onnx, by_data.save_recipe, by_data.qdq, by_data.stats}) {
     if (!path.empty()) require_writable(path);
   }
   if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))
@@ -449,6 +453,9 @@ void add_recipe_options(Command verb, QuantizeRequest* by_data) {
   verb.add_option("--save-recipe", by_data->save_recipe,
                   "write the format of each layer, and the accuracy that it lost, to this .json file")
       .file({".json"});
+  verb.add_option("--stats", by_data->stats,
+                  "keep what the sample data show of the model in this file, so that another recipe for the same model "
+                  "and data need not run them again");
   verb.add_option("--memory", by_data->memory,
                   "most memory that the program may hold while it runs the sample data (--max-memory: the conversion): "
                   "2G, 500M; default: twice the model, at least 512M");

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "c_api/cli/app.h"
+#include "c_api/cli/failure.h"
+#include "c_api/cli/file.h"
+#include "c_api/cli/machine.h"
 #include "converter/export/export.h"
 #include "quant/int8/unnamed.h"
+#include "sdk/files/whole_file.h"
 
 namespace vireo::cli {
 namespace {
@@ -42,7 +48,29 @@ Int8Run::Int8Run(const QuantizeRequest& request, quant::Recipe recipe, const std
   options.recipe = std::move(recipe);
   options.shared = kSharedBytes;
   calibration_.fill(&options);
+  if (!request.stats.empty()) {
+    kept_ = std::make_unique<quant::Kept>(version_text(), options.recipe.model);
+    read_kept();
+    options.kept = kept_.get();
+  }
   stage_ = std::make_shared<quant::StaticInt8>(std::move(options));
+}
+
+void Int8Run::read_kept() {
+  if (!std::filesystem::exists(request_.stats)) return;
+  std::string why;
+  if (!kept_->read(read_file(request_.stats), &why))
+    throw Failure(request_.stats + " " + why, "name another file with --stats, or remove this one to make it anew");
+}
+
+void Int8Run::write_kept() const {
+  if (kept_ == nullptr || !kept_->changed()) return;
+  files::WholeFile file(request_.stats);
+  bool good = true;
+  kept_->write([&](const void* data, size_t size) { good = good && file.write(data, size); });
+  if (!good || !file.finish() || !file.appear())
+    throw Failure("cannot write " + request_.stats + ": " + std::strerror(file.error()),
+                  files::what_to_do(request_.stats, file.error()));
 }
 
 Stages Int8Run::stages() const { return {stage_, std::make_shared<quant::Unnamed>()}; }
@@ -50,6 +78,7 @@ Stages Int8Run::stages() const { return {stage_, std::make_shared<quant::Unnamed
 bool Int8Run::write(Diagnostics* diagnostics) const {
   if (!request_.qdq.empty() && !exporter::export_onnx(*stage_->annotated(), request_.qdq, diagnostics)) return false;
   save_recipe(request_, stage_->report().recipe, measured());
+  write_kept();
   return true;
 }
 
@@ -58,6 +87,9 @@ std::string Int8Run::text() const {
   std::string out =
       formatted("  data    %zu samples; %zu values in codes, %zu products\n", r.samples, r.values, r.layers.size());
   for (const std::string& line : calibration_.assumed()) out += "  data    " + line + "\n";
+  if (kept_ != nullptr && kept_->found() != 0)
+    out += "  data    " + (r.runs == 0 ? std::string("no run") : formatted("%zu runs", r.runs)) +
+           " to observe values besides what " + request_.stats + " has\n";
   out += formatted("  work    %.1f %% of multiply-adds on integers\n", 100 * integer_share(r));
   if (r.recipe.wide && !r.recipe.wide->empty())
     out += formatted("  wide    %zu values near the outputs take 16 bits\n", r.recipe.wide->size());
@@ -97,6 +129,7 @@ Json Int8Run::json() const {
 Json Int8Run::measured() const {
   const quant::Int8Report& r = stage_->report();
   Json out = {{"samples", r.samples}, {"values", r.values}, {"integer_share", integer_share(r)}};
+  out["runs"] = r.runs;
   out["assumed"] = Json::array();
   for (const std::string& line : calibration_.assumed()) out["assumed"].push_back(line);
   out["equalised"] = Json::object();

@@ -26,7 +26,11 @@ class Int8Run final : public Quantization {
  private:
   Json measured() const;
 
+  void read_kept();
+  void write_kept() const;
+
   const QuantizeRequest request_;
+  std::unique_ptr<quant::Kept> kept_;  // null: nothing is kept
   Calibration calibration_;
   std::shared_ptr<quant::StaticInt8> stage_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "c_api/cli/app.h"
 #include "converter/cli/verbs.h"
@@ -49,21 +50,21 @@ Failure refusal(const std::string& path, const Diagnostics& diagnostics) {
   return Failure(diagnostics.text(), "", facts);
 }
 
-HostTensor to_host(const Array& array) {
+HostTensor to_host(Array array) {
   HostTensor tensor;
   tensor.dtype = static_cast<DType>(array.dtype);
-  tensor.dims = array.dims;
-  tensor.bytes = array.bytes;
-  tensor.strings = array.strings;
+  tensor.dims = std::move(array.dims);
+  tensor.bytes = std::move(array.bytes);
+  tensor.strings = std::move(array.strings);
   return tensor;
 }
 
-Array to_array(const HostTensor& tensor) {
+Array to_array(HostTensor tensor) {
   Array array;
   array.dtype = static_cast<vireo_dtype>(tensor.dtype);
-  array.dims = tensor.dims;
-  array.bytes = tensor.bytes;
-  array.strings = tensor.strings;
+  array.dims = std::move(tensor.dims);
+  array.bytes = std::move(tensor.bytes);
+  array.strings = std::move(tensor.strings);
   return array;
 }
 

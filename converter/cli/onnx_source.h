@@ -19,8 +19,8 @@ ModelBytes convert_in_memory(const std::string& path, const ImportOptions& impor
 // A model that does not convert: all diagnostics for people, the first error that names a node for programs.
 Failure refusal(const std::string& path, const Diagnostics& diagnostics);
 
-HostTensor to_host(const Array& array);
-Array to_array(const HostTensor& tensor);
+HostTensor to_host(Array array);
+Array to_array(HostTensor tensor);
 
 }  // namespace vireo::cli
 

@@ -21,6 +21,7 @@ struct QuantizeRequest {
   std::string data, recipe;         // what is read; "": nothing
   std::string format;               // of quant::format_names(); "": what the recipe says, else w8a8
   std::string save_recipe, qdq;     // files that are written; "": none
+  std::string stats;                // a file that is read where it is there, and written; "": none
   std::string memory;               // "2G", "500M" or a number of bytes; "": twice the model, at least 512 MB
   std::vector<std::string> inputs;  // NAME=KEY, of the data
   std::string tokenizer;            // of a text

@@ -58,7 +58,7 @@ std::vector<HostTensor> SampleData::read(size_t i) {
     next_ = 0;
   }
   for (; next_ < i; ++next_) (void)data_->next();
-  const Item item = data_->next();
+  Item item = data_->next();
   ++next_;
   std::vector<HostTensor> inputs;
   for (const size_t at : inputs_) {
@@ -66,7 +66,7 @@ std::vector<HostTensor> SampleData::read(size_t i) {
       throw Failure(options_.data + " has no values for the input \"" + std::string(model_->inputs()[at].name) +
                         "\", which carries a state",
                     "write an .npz file with an array for each input");
-    inputs.push_back(to_host(item.inputs[at]));
+    inputs.push_back(to_host(std::move(item.inputs[at])));
   }
   return inputs;
 }

@@ -26,11 +26,10 @@ class SessionGraph final : public PreparedGraph {
  public:
   explicit SessionGraph(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
 
-  bool run(const std::vector<HostTensor>& inputs, std::vector<TensorView>* outputs, std::string* error) override try {
-    std::vector<Array> arrays;
-    if (!take(inputs, &arrays, error)) return false;
+  bool run(std::vector<HostTensor> inputs, std::vector<TensorView>* outputs, std::string* error) override try {
+    if (!fit(inputs, error)) return false;
     outputs->clear();
-    for (const vireo_tensor& t : session().run_in_place(arrays)) {
+    for (const vireo_tensor& t : session().run_in_place(to_arrays(std::move(inputs)))) {
       TensorView& out = outputs->emplace_back();
       out.dtype = static_cast<DType>(t.dtype);
       out.dims.assign(t.dims, t.dims + t.rank);
@@ -44,10 +43,9 @@ class SessionGraph final : public PreparedGraph {
 
   // The same once, with outputs of their own, which may be strings.
   bool run_once(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) {
-    std::vector<Array> arrays;
-    if (!take(inputs, &arrays, error)) return false;
+    if (!fit(inputs, error)) return false;
     outputs->clear();
-    for (Array& array : session().run(arrays)) {
+    for (Array& array : session().run(to_arrays(inputs))) {
       HostTensor& out = outputs->emplace_back();
       out.dtype = static_cast<DType>(array.dtype);
       out.dims = std::move(array.dims);
@@ -58,10 +56,9 @@ class SessionGraph final : public PreparedGraph {
   }
 
   uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) override try {
-    std::vector<Array> arrays;
-    if (!take(inputs, &arrays, error)) return 0;
+    if (!fit(inputs, error)) return 0;
     uint64_t sum = memory_of(model_, {}, bounds_).total_bytes;
-    for (const Array& array : arrays) sum += 2 * array.bytes.size();  // as they were read, and as they are handed over
+    for (const HostTensor& input : inputs) sum += input.bytes.size();
     return sum;
   } catch (const std::exception& failure) {
     *error = failure.what();
@@ -80,8 +77,14 @@ class SessionGraph final : public PreparedGraph {
     return *session_;
   }
 
-  // The inputs as the session takes them; bounds follow their extents.
-  bool take(const std::vector<HostTensor>& inputs, std::vector<Array>* arrays, std::string* error) {
+  static std::vector<Array> to_arrays(std::vector<HostTensor> inputs) {
+    std::vector<Array> arrays;
+    for (HostTensor& input : inputs) arrays.push_back(cli::to_array(std::move(input)));
+    return arrays;
+  }
+
+  // Bounds follow the extents of the inputs.
+  bool fit(const std::vector<HostTensor>& inputs, std::string* error) {
     if (inputs.size() != model_.inputs().size()) {
       *error = "the model takes " + std::to_string(model_.inputs().size()) + " inputs, " +
                std::to_string(inputs.size()) + " are given";
@@ -90,9 +93,8 @@ class SessionGraph final : public PreparedGraph {
     std::vector<std::vector<int64_t>> dims;
     Bounds bounds;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      arrays->push_back(cli::to_array(inputs[i]));
       dims.push_back(inputs[i].dims);
-      bounds.add(model_.inputs()[i], arrays->back().dims, "the check's input");
+      bounds.add(model_.inputs()[i], inputs[i].dims, "the check's input");
     }
     if (dims == dims_) return true;
     session_.reset();

@@ -133,8 +133,8 @@ bool best_plan(Search* s, std::string* reason) {
   s->tries = s->brief ? 0 : static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
   s->best.bytes = UINT64_MAX;
   std::vector<bool> alone(s->nodes.size(), false);
-  for (const std::vector<uint32_t>& order :
-       candidate_orders({s->tensors.data(), s->tensors.size()}, {s->nodes.data(), s->nodes.size()})) {
+  for (const std::vector<uint32_t>& order : candidate_orders({s->tensors.data(), s->tensors.size()},
+                                                             {s->nodes.data(), s->nodes.size()}, s->brief ? 1 : 64)) {
     if (s->as_made && !std::is_sorted(order.begin(), order.end())) continue;
     if (s->offer(order, alone, s->tries, reason) == Offer::kRefused) return false;
   }

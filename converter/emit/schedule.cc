@@ -220,7 +220,8 @@ std::vector<uint32_t> search(const Flow& f, size_t width) {
 
 }  // namespace
 
-std::vector<std::vector<uint32_t>> candidate_orders(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
+std::vector<std::vector<uint32_t>> candidate_orders(Span<const PlanTensor> tensors, Span<const PlanNode> nodes,
+                                                    size_t width) {
   std::vector<std::vector<uint32_t>> orders(1);
   for (size_t n = 0; n < nodes.size(); ++n) orders[0].push_back(static_cast<uint32_t>(n));
   const Flow f = make_flow(tensors, nodes);
@@ -232,7 +233,7 @@ std::vector<std::vector<uint32_t>> candidate_orders(Span<const PlanTensor> tenso
   offer(depth_first(f));
   // A step copies a state: the width keeps the whole below some 2^28 words.
   const size_t words = (nodes.size() + tensors.size() + 1) * (nodes.size() + 1);
-  offer(search(f, std::min<size_t>(64, std::max<size_t>(1, (size_t{1} << 28) / words))));
+  offer(search(f, std::min<size_t>(width, std::max<size_t>(1, (size_t{1} << 28) / words))));
   return orders;
 }
 

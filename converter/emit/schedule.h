@@ -17,7 +17,8 @@ namespace vireo::emit {
 
 // Topological orders of `nodes` worth planning: the given one first, then a depth-first one and the one of the search;
 // without repeats. Orders are lists of node indices.
-std::vector<std::vector<uint32_t>> candidate_orders(Span<const PlanTensor> tensors, Span<const PlanNode> nodes);
+std::vector<std::vector<uint32_t>> candidate_orders(Span<const PlanTensor> tensors, Span<const PlanNode> nodes,
+                                                    size_t width = 64);
 
 }  // namespace vireo::emit
 

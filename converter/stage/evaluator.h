@@ -36,9 +36,9 @@ class PreparedGraph {
   // Runs on `inputs`, in the order of the graph's, and shows its outputs and then the taps, where they lie until the
   // next call. Where extents differ from the last run's, room is made for them. On failure: false, and `error` tells
   // why.
-  virtual bool run(const std::vector<HostTensor>& inputs, std::vector<TensorView>* outputs, std::string* error) = 0;
-  // What a run on such inputs takes: tensors, scratch, weights that are packed, a copy of the inputs. On failure 0, and
-  // `error` tells why.
+  virtual bool run(std::vector<HostTensor> inputs, std::vector<TensorView>* outputs, std::string* error) = 0;
+  // What a run on such inputs takes: tensors, scratch, weights that are packed, the inputs. On failure 0, and `error`
+  // tells why.
   virtual uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) = 0;
 };
 

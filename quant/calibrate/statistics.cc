@@ -1,6 +1,9 @@
 #include "quant/calibrate/statistics.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "quant/calibrate/kept.h"
 
 namespace vireo::quant {
 namespace {
@@ -104,6 +107,27 @@ void Statistics::add(const Block& block) {
   range.add(summary);
   histogram.add(block, summary);
   moments.add(summary);
+}
+
+std::vector<uint8_t> entry_of(Statistics* s) {
+  KeptWriter entry;
+  const auto put = [&](auto* part) { entry.put(*part); };
+  s->range.each_part(put);
+  s->histogram.each_part(put);
+  s->moments.each_part(put);
+  return entry.take();
+}
+
+bool bring_back(const std::vector<uint8_t>& entry, Statistics* s) {
+  Statistics found;
+  KeptReader reader(entry);
+  const auto get = [&](auto* part) { reader.get(part); };
+  found.range.each_part(get);
+  found.histogram.each_part(get);
+  found.moments.each_part(get);
+  if (!reader.done() || !found.histogram.whole() || !found.moments.whole()) return false;
+  *s = std::move(found);
+  return true;
 }
 
 Block block_of(const TensorView& tensor, int channels) {

@@ -26,6 +26,10 @@ struct Statistics {
   void add(const Block& block);
 };
 
+// To keep statistics, and to bring them back: false where the entry is none of these.
+std::vector<uint8_t> entry_of(Statistics* statistics);
+bool bring_back(const std::vector<uint8_t>& entry, Statistics* statistics);
+
 // A value to observe, its axis of channels (from the end where negative), and the bytes of what is kept of it.
 struct Tap {
   const ir::Value* value = nullptr;

@@ -17,9 +17,14 @@ ir::Node* bias_holder(const Layer& layer, size_t* input) {
   return layer.bias < 0 ? nullptr : layer.node;
 }
 
+}  // namespace
+
 int64_t channels_of(const Layer& layer) { return weight_value(layer)->type.shape[layer.weight_axis]; }
 
-}  // namespace
+int64_t weights_of_row(const Layer& layer) {
+  const int64_t channels = channels_of(layer);
+  return channels == 0 ? 0 : element_count(weight_value(layer)->type.shape) / channels;
+}
 
 WeightRows weights_of(const Layer& layer) { return rows_of(*weight_value(layer)->constant, layer.weight_axis); }
 

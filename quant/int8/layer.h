@@ -10,6 +10,8 @@
 namespace vireo::quant {
 
 WeightRows weights_of(const Layer& layer);
+int64_t channels_of(const Layer& layer);
+int64_t weights_of_row(const Layer& layer);  // how many they are
 // One a channel; empty without a bias.
 std::vector<double> bias_of(const Layer& layer);
 // Replace the constants; others that use them keep theirs.

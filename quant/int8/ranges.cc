@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quant/shared/nearest.h"
+#include "quant/shared/widest.h"
+
 namespace vireo::quant {
 namespace {
 
@@ -12,6 +15,7 @@ constexpr int kCodes = 256;
 struct Weighed {
   std::vector<float> x;
   std::vector<double> count, y;  // y: of the function behind
+  double all = 0;                // of the counts
 };
 
 Weighed weighed(const HistogramObserver& h, const ValueFunction& behind) {
@@ -21,9 +25,33 @@ Weighed weighed(const HistogramObserver& h, const ValueFunction& behind) {
     if (h.count(bin) == 0) continue;
     w.x.push_back(static_cast<float>(h.middle(bin)));
     w.count.push_back(static_cast<double>(h.count(bin)));
+    w.all += w.count.back();
   }
   if (!behind || !behind(w.x, &w.y)) w.y.assign(w.x.begin(), w.x.end());
   return w;
+}
+
+// The weighted sum of squares of y less what the code of x decodes to (`values`), in lanes.
+VIREO_WIDEST double sum_of_losses(const float* x, const double* y, const double* counts, size_t size, double scale,
+                                  int zero, const double* values) {
+  constexpr size_t kLanes = 16;
+  const auto least = static_cast<double>(-zero), most = static_cast<double>(kCodes - 1 - zero);
+  double sums[kLanes] = {};
+  for (size_t i = 0; i < size; i += kLanes) {
+    const size_t lanes = std::min(kLanes, size - i);
+    int32_t code[kLanes];
+    for (size_t k = 0; k < lanes; ++k) {
+      const double c = nearest_whole(static_cast<double>(x[i + k]) / scale);
+      code[k] = static_cast<int32_t>(c < least ? least : c > most ? most : c) + zero;
+    }
+    for (size_t k = 0; k < lanes; ++k) {
+      const double d = y[i + k] - values[code[k]];
+      sums[k] += counts[i + k] * d * d;
+    }
+  }
+  double sum = 0;
+  for (const double s : sums) sum += s;
+  return sum;
 }
 
 double loss_of(const Weighed& w, const ValueScale& s, const ValueFunction& behind) {
@@ -31,14 +59,10 @@ double loss_of(const Weighed& w, const ValueScale& s, const ValueFunction& behin
   for (int c = 0; c < kCodes; ++c) codes[static_cast<size_t>(c)] = static_cast<float>(c - s.zero) * s.scale;
   std::vector<double> values;
   if (!behind || !behind(codes, &values)) values.assign(codes.begin(), codes.end());
-  double sum = 0, count = 0;
-  for (size_t i = 0; i < w.x.size(); ++i) {
-    const double code = std::nearbyint(static_cast<double>(w.x[i]) / static_cast<double>(s.scale)) + s.zero;
-    const double d = w.y[i] - values[static_cast<size_t>(std::clamp(code, 0.0, kCodes - 1.0))];
-    sum += w.count[i] * d * d;
-    count += w.count[i];
-  }
-  return count == 0 ? 0 : sum / count;
+  if (w.all == 0) return 0;
+  return sum_of_losses(w.x.data(), w.y.data(), w.count.data(), w.x.size(), static_cast<double>(s.scale), s.zero,
+                       values.data()) /
+         w.all;
 }
 
 // Clips each side by a factor of 0.3 to 1: a coarse grid, then a finer one about its best.
@@ -50,6 +74,7 @@ ValueRange least_squares(const HistogramObserver& h, const ValueRange& all, cons
   const auto consider = [&](double a, double b) {
     a = std::clamp(a, 0.3, 1.0);
     b = std::clamp(b, 0.3, 1.0);
+    if (a == best_a && b == best_b) return;
     const double l = loss(a, b);
     if (!(l < least)) return;
     least = l;

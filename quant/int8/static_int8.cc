@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -22,9 +23,9 @@
 namespace vireo::quant {
 namespace {
 
-constexpr uint64_t kMostWindows = 8u << 20;  // bytes that may be held from one step to the next
-constexpr size_t kAccountSamples = 8;
-constexpr double kAccountElements = 1 << 25;  // of all values, in as many samples as hold them, but two at least
+constexpr uint64_t kMostWindows = 17u << 20;  // bytes that may be held from one step to the next
+constexpr size_t kAccountSamples = 4;
+constexpr double kAccountElements = 1 << 24;  // of all values, in as many samples as hold them, but two at least
 // A part of a Concat takes the scale of the whole where that costs it less than half a decibel.
 constexpr double kJoinedLoss = 1.122;
 
@@ -151,7 +152,8 @@ class Quantization {
     for (const EqualisedValue& e : report_.equalised) {
       for (const uint32_t id : e.ids) statistics_.erase(id);
     }
-    const bool with_windows = recipe_.descend && bytes_of_windows() <= kMostWindows;
+    // A file of statistics has all of them, as another recipe may round where this one does not.
+    const bool with_windows = (recipe_.descend || options_.kept != nullptr) && bytes_of_windows() <= kMostWindows;
     return report_.equalised.empty() && !with_windows ? true : observe("equalise", with_windows);
   }
 
@@ -178,6 +180,12 @@ class Quantization {
   bool calibrate_values() {
     if (options_.samples != nullptr) {
       options_.samples->fit(graph_);
+      if (options_.kept != nullptr) {
+        data_ = key_of(*options_.samples);
+        if (!options_.kept->is_of(data_))
+          return fail("the kept statistics are of other sample data",
+                      "name another file (--stats), or remove that one");
+      }
       return observe("calibrate", false);
     }
     for (size_t i = 0; i < plan_.values.size(); ++i) {
@@ -193,16 +201,59 @@ class Quantization {
   }
 
   uint64_t bytes_of_windows(const Layer& layer) const {
-    const int64_t size = weights_of(layer).per_channel;
-    return most_windows(layer, size) * static_cast<uint64_t>(size * groups_of(layer)) * sizeof(float);
+    const int64_t size = weights_of_row(layer);
+    return most_windows(layer, size) * static_cast<uint64_t>(size * groups_of(layer)) * sizeof(uint16_t);
   }
   uint64_t bytes_of_windows() const {
     uint64_t sum = 0;
     for (const Layer& layer : plan_.layers) sum += bytes_of_windows(layer);
     return sum;
   }
-  RowsObserver no_windows(const Layer& layer) const {
-    return RowsObserver(most_windows(layer, weights_of(layer).per_channel));
+  RowsObserver no_windows(const Layer& layer) const { return RowsObserver(most_windows(layer, weights_of_row(layer))); }
+
+  // The taps in the order in which the graph makes their values: a group of them needs no more of it than it has to.
+  std::vector<size_t> by_nodes(const std::vector<Tap>& taps) const {
+    std::map<const ir::Value*, size_t> place;
+    for (const ir::Node& n : graph_.nodes()) {
+      for (const ir::Value* v : n.outputs) place.emplace(v, place.size() + 1);  // inputs are at 0
+    }
+    std::vector<size_t> order(taps.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return place[taps[a].value] < place[taps[b].value]; });
+    return order;
+  }
+
+  // Null: nothing is kept.
+  std::unique_ptr<ValueKeys> keys_of_values() const {
+    return options_.kept == nullptr ? nullptr : std::make_unique<ValueKeys>(graph_);
+  }
+
+  // What the windows of a layer depend on.
+  KeptKey key_of_windows(const ValueKeys& keys, const Layer& layer) const {
+    const std::vector<uint8_t>& attributes = layer.node->attrs;
+    const int64_t row = weights_of_row(layer);
+    return joined_key("windows", {keys.of(*layer.node->in(0)), key_of_bytes(attributes.data(), attributes.size())},
+                      {static_cast<int64_t>(layer.node->op), row, static_cast<int64_t>(most_windows(layer, row))});
+  }
+
+  bool find_windows(const ValueKeys& keys, size_t i) {
+    const Layer& layer = plan_.layers[i];
+    const std::vector<uint8_t>* const entry = options_.kept->find(key_of_windows(keys, layer));
+    if (entry == nullptr) return false;
+    RowsObserver found = no_windows(layer);
+    KeptReader reader(*entry);
+    found.each_part([&](auto* part) { reader.get(part); });
+    if (!reader.done() || !found.whole(static_cast<size_t>(weights_of_row(layer) * groups_of(layer)))) return false;
+    windows_[i] = std::move(found);
+    return true;
+  }
+
+  void keep_windows(const ValueKeys* keys, size_t i) {
+    if (keys == nullptr) return;
+    KeptWriter entry;
+    windows_[i].each_part([&](auto* part) { entry.put(*part); });
+    options_.kept->put(key_of_windows(*keys, plan_.layers[i]), entry.take());
   }
 
   // Passes over the data, for all values whose statistics are not known, and with_windows for what layers read.
@@ -220,38 +271,54 @@ class Quantization {
       }
       return at->second;
     };
+    const std::unique_ptr<ValueKeys> keys = keys_of_values();
+    std::vector<std::pair<KeptKey, Statistics*>> to_keep;
     for (const CodedValue& c : plan_.values) {
       const auto [at, is_new] = statistics_.try_emplace(c.value->id);
       if (!is_new) continue;
+      if (keys != nullptr) {
+        const KeptKey key = joined_key("statistics", {keys->of(*c.value)}, {c.channels});
+        const std::vector<uint8_t>* const entry = options_.kept->find(key);
+        if (entry != nullptr && bring_back(*entry, &at->second)) continue;
+        to_keep.emplace_back(key, &at->second);
+      }
       const size_t tap = tap_of(c.value, c.channels);
       taps[tap].state_bytes += HistogramObserver::kBins * sizeof(uint64_t);
       seen[tap] = &at->second;
     }
+    std::vector<size_t> windows_to_keep;
     if (with_windows) windows_.clear();
     for (size_t i = 0; i < plan_.layers.size() && with_windows; ++i) {
       const Layer& layer = plan_.layers[i];
       windows_.push_back(no_windows(layer));
-      if (!has_windows(layer)) continue;
+      if (!has_windows(layer) || (keys != nullptr && find_windows(*keys, i))) continue;
+      windows_to_keep.push_back(i);
       const size_t tap = tap_of(layer.node->in(0), -1);
       taps[tap].state_bytes += bytes_of_windows(layer);
       windows[tap].push_back(i);
     }
+    const std::vector<size_t> order = by_nodes(taps);
+    std::vector<Tap> ordered;
+    for (const size_t i : order) ordered.push_back(taps[i]);
     const auto take = [&](size_t first, size_t sample, const std::vector<TensorView>& values, std::string* why) {
+      ++report_.runs;
       workers_.share(values.size(), [&](size_t i) {
         if (values[i].bytes.empty()) return;
-        Statistics* const s = seen[first + i];
-        if (s != nullptr) s->add(block_of(values[i], taps[first + i].channels));
-        for (const size_t w : windows[first + i]) add_windows(plan_.layers[w], sample, values[i], &windows_[w]);
+        const size_t tap = order[first + i];
+        if (seen[tap] != nullptr) seen[tap]->add(block_of(values[i], taps[tap].channels));
+        for (const size_t w : windows[tap]) add_windows(plan_.layers[w], sample, values[i], &windows_[w]);
       });
       for (size_t i = 0; i < values.size(); ++i) {
-        const Statistics* const s = seen[first + i];
-        if (s != nullptr && !check_finite(*taps[first + i].value, *s, sample, why)) return false;
+        const Statistics* const s = seen[order[first + i]];
+        if (s != nullptr && !check_finite(*ordered[first + i].value, *s, sample, why)) return false;
       }
       return true;
     };
     std::string error;
-    if (!for_each_sample(graph_, taps, *options_.samples, *options_.evaluator, pass_options(step), take, &error))
+    if (!for_each_sample(graph_, ordered, *options_.samples, *options_.evaluator, pass_options(step), take, &error))
       return fail(error, "look at that sample; --memory sets how much a pass over the data may take");
+    for (const auto& [key, statistics] : to_keep) options_.kept->put(key, entry_of(statistics));
+    for (const size_t i : windows_to_keep) keep_windows(keys.get(), i);
     report_.samples = options_.samples->count();
     report_.never_fires.clear();
     for (const CodedValue& c : plan_.values) {
@@ -379,27 +446,42 @@ class Quantization {
       return fail("weights are rounded by sample data, and no data is given",
                   "give sample data (--calibrate, --data), or say \"rounding\": \"nearest\" in the recipe's defaults");
     std::vector<std::pair<double, double>> losses(plan_.layers.size());
-    const auto descend_some = [&](size_t first, size_t count) {
-      workers_.share(count, [&](size_t i) {
-        RowsObserver& windows = windows_[first + i];
-        if (windows.count() != 0) losses[first + i] = descend_one(first + i, windows);
-        windows = RowsObserver();
+    const auto descend_some_of = [&](const std::vector<size_t>& layers, size_t first, size_t count) {
+      workers_.share(count, [&](size_t k) {
+        const size_t i = layers[first + k];
+        if (windows_[i].count() != 0) losses[i] = descend_one(i, windows_[i]);
+        windows_[i] = RowsObserver();
       });
     };
     if (!windows_.empty()) {
-      descend_some(0, plan_.layers.size());
+      std::vector<size_t> all(plan_.layers.size());
+      std::iota(all.begin(), all.end(), size_t{0});
+      descend_some_of(all, 0, all.size());
     } else {
+      const std::unique_ptr<ValueKeys> keys = keys_of_values();
       std::vector<Tap> taps;
-      PassOptions p = pass_options("round weights");
-      p.group_done = descend_some;
-      for (const Layer& layer : plan_.layers) {
+      std::vector<size_t> open;  // layers whose windows are not known
+      for (size_t i = 0; i < plan_.layers.size(); ++i) {
+        const Layer& layer = plan_.layers[i];
         windows_.push_back(no_windows(layer));
+        if (!has_windows(layer)) continue;
+        if (keys != nullptr && find_windows(*keys, i)) {
+          descend_some_of({i}, 0, 1);
+          continue;
+        }
+        open.push_back(i);
         taps.push_back({layer.node->in(0), -1, bytes_of_windows(layer)});
       }
+      PassOptions p = pass_options("round weights");
+      p.group_done = [&](size_t first, size_t count) {
+        for (size_t k = first; k < first + count; ++k) keep_windows(keys.get(), open[k]);
+        descend_some_of(open, first, count);
+      };
       const auto take = [&](size_t first, size_t sample, const std::vector<TensorView>& values, std::string*) {
-        workers_.share(values.size(), [&](size_t i) {
-          const Layer& layer = plan_.layers[first + i];
-          if (has_windows(layer)) add_windows(layer, sample, values[i], &windows_[first + i]);
+        ++report_.runs;
+        workers_.share(values.size(), [&](size_t k) {
+          const size_t i = open[first + k];
+          add_windows(plan_.layers[i], sample, values[k], &windows_[i]);
         });
         return true;
       };
@@ -500,6 +582,7 @@ class Quantization {
   Choice choice_;
   std::vector<RowsObserver> windows_;       // of what each layer reads; empty: not taken
   std::vector<std::vector<double>> means_;  // of what each layer's weights multiply; empty: not known
+  KeptKey data_ = {};
   std::map<uint32_t, Statistics> statistics_;
   std::map<size_t, ValueRange> chosen_;  // of values in 8 bits
 };

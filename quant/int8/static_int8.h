@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converter/stage/stage.h"
+#include "quant/calibrate/kept.h"
 #include "quant/calibrate/samples.h"
 #include "quant/int8/account.h"
 #include "quant/int8/recipe.h"
@@ -26,7 +27,8 @@ struct Int8Options {
   uint64_t shared = 0;             // of a pass on several values, beyond one value's; 0: up to the ceiling
   // Bytes that the program holds now. Empty: they do not count.
   std::function<uint64_t()> held;
-  bool account = true;  // measure what each layer lost
+  bool account = true;   // measure what each layer lost
+  Kept* kept = nullptr;  // what earlier quantizations saw on the data, and what this one does; null: nothing
   // Says what goes on, and which share of it is behind. May be empty.
   std::function<void(const std::string& step, double share)> tell;
 };
@@ -34,6 +36,7 @@ struct Int8Options {
 struct Int8Report {
   Recipe recipe;  // with all that was decided: the same again gives the same file
   size_t samples = 0, values = 0;
+  size_t runs = 0;                                        // of the model on a sample, or of a part, to observe values
   MultiplyAdds multiply_adds;                             // on an input like the first sample
   std::vector<LayerAccount> layers;                       // in the order of the graph
   std::vector<std::pair<std::string, std::string>> left;  // products that stay in float, and why

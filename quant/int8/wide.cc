@@ -139,8 +139,7 @@ class Work {
     for (const Layer& l : plan.layers) {
       const auto found = statistics.find(plan.values[l.result].value->id);
       if (found == statistics.end()) continue;
-      const double w =
-          static_cast<double>(found->second.range.count()) * static_cast<double>(weights_of(l).per_channel);
+      const double w = static_cast<double>(found->second.range.count()) * static_cast<double>(weights_of_row(l));
       of_node_[l.node] = w;
       all_ += w;
     }

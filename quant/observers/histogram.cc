@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quant/observers/widest.h"
+#include "quant/shared/widest.h"
 
 namespace vireo::quant {
 namespace {

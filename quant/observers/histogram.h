@@ -20,6 +20,7 @@ class HistogramObserver {
   void merge(const HistogramObserver& other);
 
   bool empty() const { return total_ == 0; }
+  bool whole() const { return counts_.empty() || counts_.size() == kBins; }  // what was brought back
   uint64_t total() const { return total_; }
   double width() const;
   uint64_t count(int bin) const { return counts_.empty() ? 0 : counts_[static_cast<size_t>(bin)]; }
@@ -32,6 +33,14 @@ class HistogramObserver {
   int last() const;
 
   bool operator==(const HistogramObserver& o) const { return exponent_ == o.exponent_ && counts_ == o.counts_; }
+
+  // Calls f with each part of the state, to keep it and to bring it back.
+  template <class F>
+  void each_part(const F& f) {
+    f(&exponent_);
+    f(&total_);
+    f(&counts_);
+  }
 
  private:
   void widen(int exponent);

@@ -18,11 +18,21 @@ class MomentsObserver {
   void merge(const MomentsObserver& other);
 
   size_t channels() const { return sums_.size(); }
+  bool whole() const { return squares_.size() == sums_.size() && magnitudes_.size() == sums_.size(); }  // brought back
   double mean(size_t channel) const { return of(sums_[channel]); }
   double mean_square(size_t channel) const { return of(squares_[channel]); }
   double mean_magnitude(size_t channel) const { return of(magnitudes_[channel]); }
   bool operator==(const MomentsObserver& o) const {
     return count_ == o.count_ && sums_ == o.sums_ && squares_ == o.squares_ && magnitudes_ == o.magnitudes_;
+  }
+
+  // Calls f with each part of the state, to keep it and to bring it back.
+  template <class F>
+  void each_part(const F& f) {
+    f(&count_);
+    f(&sums_);
+    f(&squares_);
+    f(&magnitudes_);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "quant/observers/moments.h"
 #include "quant/observers/range.h"
 #include "quant/observers/rows.h"
+#include "sdk/base/half.h"
 
 namespace vireo::quant::observers_test {
 namespace {
@@ -164,9 +165,9 @@ TEST(Observers, RowsAreBoundedAndHaveTheirChannels) {
   RowsObserver rows;
   rows.add(3, {x.data(), 1, 4, 2000});  // channels second: a row is every 2000th element
   EXPECT_EQ(rows.count(), RowsObserver::kMost);
-  for (const std::vector<float>* row : rows.rows()) {
+  for (const std::vector<uint16_t>* row : rows.rows()) {
     ASSERT_EQ(row->size(), 4u);
-    EXPECT_EQ((*row)[3] - (*row)[0], 6000);
+    EXPECT_NEAR(bf16_to_f32((*row)[3]) - bf16_to_f32((*row)[0]), 6000, 32);  // half a step of 8 bits below 8192, twice
   }
 }
 

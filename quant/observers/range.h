@@ -25,6 +25,18 @@ class RangeObserver {
   const std::vector<float>& lows() const { return lows_; }
   const std::vector<float>& highs() const { return highs_; }
 
+  // Calls f with each part of the state, to keep it and to bring it back.
+  template <class F>
+  void each_part(const F& f) {
+    f(&count_);
+    f(&not_finite_);
+    f(&low_);
+    f(&high_);
+    f(&lows_);
+    f(&highs_);
+    f(&same_channels_);
+  }
+
  private:
   void widen_channels(const std::vector<float>& lows, const std::vector<float>& highs);
 

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "sdk/base/half.h"
+
 namespace vireo::quant {
 namespace {
 
@@ -21,13 +23,19 @@ void RowsObserver::trim() {
 
 void RowsObserver::add_made(uint64_t sample, int64_t count, size_t size,
                             const std::function<void(int64_t row, float* out)>& make) {
+  std::vector<float> made(size);
+  const auto bound = [this] { return rows_.size() < most_ ? UINT64_MAX : rows_.rbegin()->first; };
+  uint64_t most = bound();
   for (int64_t r = 0; r < count; ++r) {
     const uint64_t hash = mixed((sample << 32) + static_cast<uint64_t>(r) + 1);
-    if (rows_.size() >= most_ && hash > rows_.rbegin()->first) continue;
-    std::vector<float> row(size);
-    make(r, row.data());
+    if (hash >= most) continue;
+    std::vector<uint16_t> row;
+    if (rows_.size() >= most_) row = std::move(rows_.extract(std::prev(rows_.end())).mapped());
+    make(r, made.data());
+    row.resize(size);
+    for (size_t i = 0; i < size; ++i) row[i] = f32_to_bf16(made[i]);
     rows_[hash] = std::move(row);
-    trim();
+    most = bound();
   }
 }
 
@@ -43,8 +51,8 @@ void RowsObserver::merge(const RowsObserver& other) {
   trim();
 }
 
-std::vector<const std::vector<float>*> RowsObserver::rows() const {
-  std::vector<const std::vector<float>*> out;
+std::vector<const std::vector<uint16_t>*> RowsObserver::rows() const {
+  std::vector<const std::vector<uint16_t>*> out;
   for (const auto& [hash, row] : rows_) out.push_back(&row);
   return out;
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "quant/observers/widest.h"
+#include "quant/shared/widest.h"
 
 namespace vireo::quant {
 namespace {

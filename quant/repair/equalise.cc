@@ -263,7 +263,7 @@ class SiteOfFactors {
       if (v->most.size() != count) return false;
     }
     for (const Layer* maker : site_.makers) {
-      if (weights_of(*maker).channels != channels_) return false;
+      if (channels_of(*maker) != channels_) return false;
     }
     if (site_.norm != nullptr && !takes_factors(*site_.norm, channels_)) return false;
     for (const Layer* reader : site_.readers) {

@@ -31,7 +31,8 @@ struct Covariance {
 // Windows of what `layer` reads, a sample's, among which `rows` choose: [channels x taps], channel by channel. False
 // for layers whose windows are not looked at.
 bool has_windows(const Layer& layer);
-// How many of them say enough: fewer where a group has few weights, as each window is one for all groups.
+// How many of them say enough: fewer where a group has few weights, as each window is one for all groups; more where
+// windows are small.
 size_t most_windows(const Layer& layer, int64_t weights_of_row);
 void add_windows(const Layer& layer, uint64_t sample, const TensorView& x, RowsObserver* rows);
 

@@ -404,98 +404,6 @@ def values_quantized_in_the_run(test):
         test.assertIn(f"leave {option} out, or take --scheme w8a8", said)
 
 
-def files_of_other_quantizers(test):
-    """QDQ and QOperator files of ONNX Runtime's quantizer, and weights in float32 behind pairs as NNCF and PyTorch export them."""
-    import itertools
-    import logging
-    import numpy as np
-    import onnx
-    import onnxruntime
-    from onnx import helper, numpy_helper
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
-    logging.getLogger().setLevel(logging.ERROR)  # its quantizer recommends its preparation
-    rng = np.random.default_rng(2)
-
-    def saved(name, nodes, inputs, constants, opset=21):
-        real = onnx.TensorProto.FLOAT
-        graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", real, ["batch", *inputs])], [helper.make_tensor_value_info("y", real, None)],
-                                  [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10 if opset > 20 else 8), WORK / f"{name}.onnx")
-        return WORK / f"{name}.onnx"
-
-    def weights(*shape):
-        return (0.3 * rng.standard_normal(shape)).astype(np.float32)
-
-    def same(path, x):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        wanted = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
-        np.save(WORK / "x.npy", x)
-        out = support.convert(path, "static_int8/other")
-        support.vireo("run", out, "--input", f"x={WORK / 'x.npy'}", "--output", WORK / "y.npz")
-        test.assertLessEqual(np.abs(np.load(WORK / "y.npz")["y"] - wanted).max(), 0.01 * np.abs(wanted).max(), path.name)
-        return [n["kernel"] for n in json.loads(support.vireo("explain", out, "--device", "cpu", "--json").stdout)["nodes"]]
-
-    node = helper.make_node
-    cnn = saved("other_cnn", [
-        node("Conv", ["x", "w0", "b0"], ["x0"]), node("Conv", ["x", "w1", "b1"], ["c1"], pads=[1] * 4), node("Relu", ["c1"], ["r1"]),
-        node("Conv", ["r1", "w2"], ["c2"], pads=[1] * 4, group=8), node("Clip", ["c2", "low", "high"], ["r2"]), node("Add", ["r2", "x0"], ["s"]),
-        node("MaxPool", ["s"], ["m"], kernel_shape=[2, 2], strides=[2, 2]), node("Sigmoid", ["m"], ["g"]), node("Mul", ["m", "g"], ["sw"]),
-        node("GlobalAveragePool", ["sw"], ["a"]), node("Flatten", ["a"], ["f"]), node("Gemm", ["f", "w3", "b3"], ["y"], transB=1)], (3, 12, 12),
-        {"w0": weights(8, 3, 1, 1), "b0": weights(8), "w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3), "w3": weights(5, 8), "b3": weights(5),
-         "low": np.float32(0), "high": np.float32(6)})
-    mlp = saved("other_mlp", [
-        node("MatMul", ["x", "w1"], ["m1"]), node("Add", ["m1", "b1"], ["a1"]), node("Relu", ["a1"], ["r1"]), node("MatMul", ["r1", "w2"], ["m2"]),
-        node("Softmax", ["m2"], ["s"]), node("MatMul", ["s", "w3"], ["m3"]), node("Transpose", ["m3"], ["t"], perm=[0, 2, 1]), node("Concat", ["t", "t"], ["y"], axis=1)], (6, 16),
-        {"w1": weights(16, 32), "b1": weights(32), "w2": weights(32, 24), "w3": weights(24, 8)})
-    kinds = (QuantType.QUInt8, QuantType.QInt8), (QuantType.QInt8, QuantType.QInt8), (QuantType.QUInt8, QuantType.QUInt8), (QuantType.QInt16, QuantType.QInt8), (
-        QuantType.QUInt16, QuantType.QUInt8), (QuantType.QUInt8, QuantType.QInt4), (QuantType.QInt8, QuantType.QUInt4), (QuantType.QInt16, QuantType.QInt16)
-    tried = 0
-    for (path, shape), layout, (values, codes), by_channel in itertools.product(((cnn, (3, 12, 12)), (mlp, (6, 16))), (QuantFormat.QDQ, QuantFormat.QOperator), kinds, (False, True)):
-        if layout == QuantFormat.QOperator and (values, codes) not in kinds[:3]:
-            continue  # QLinearConv and QLinearMatMul are of 8 bits
-
-        class Samples(CalibrationDataReader):
-            def __init__(self, shape):
-                self.rest = iter([{"x": rng.standard_normal((2, *shape)).astype(np.float32)} for _ in range(4)])
-
-            def get_next(self):
-                return next(self.rest, None)
-        quantized = WORK / f"other_{layout.name}_{values.name}_{codes.name}_{by_channel:d}.onnx"
-        quantize_static(str(path), str(quantized), Samples(shape), quant_format=layout, activation_type=values, weight_type=codes, per_channel=by_channel)
-        same(quantized, rng.standard_normal((2, *shape)).astype(np.float32))
-        tried += 1
-    test.assertEqual(tried, 44)
-
-    # Weights in float32 behind a pair, values without zero points.
-    for opset in (13, 19, 21):
-        constants, nodes = {}, []
-
-        def coded(x, name, scale, zero=None, **attributes):
-            constants[name + ".s"] = np.asarray(scale, np.float32)
-            inputs = [name + ".s"]
-            if zero is not None:
-                constants[name + ".z"] = zero
-                inputs.append(name + ".z")
-            nodes.append(node("QuantizeLinear", [x, *inputs], [name + ".q"], **attributes))
-            nodes.append(node("DequantizeLinear", [name + ".q", *inputs], [name], **attributes))
-            return name
-
-        def product(name, w):
-            constants[name] = w
-            return coded(name, name + ".coded", np.abs(w).reshape(len(w), -1).max(1) / 127, np.zeros(len(w), np.int8), axis=0)
-
-        constants["b"] = weights(8)
-        nodes.append(node("Conv", [coded("x", "x.coded", 0.02, np.int8(0)), product("w", weights(8, 3, 3, 3)), "b"], ["c"], pads=[1] * 4))
-        nodes.append(node("Relu", ["c"], ["r"]))
-        nodes.append(node("GlobalAveragePool", [coded("r", "r.coded", 0.015)], ["g"]))
-        nodes.append(node("Flatten", [coded("g", "g.coded", 0.008)], ["f"]))
-        nodes.append(node("Gemm", ["f", product("v", weights(5, 8))], ["m"], transB=1))
-        coded("m", "y", 0.02, np.int8(3))
-        kernels = same(saved("other_pairs", nodes, (3, 8, 8), constants, opset), rng.standard_normal((2, 3, 8, 8)).astype(np.float32))
-        test.assertTrue({"int_gemm", "int_conv_nhwc"} <= set(kernels), kernels)
-
-
 def a_ceiling_changes_no_byte(test):
     model, data = made()
     free, _ = quantize(model, "free", "--data", data)
@@ -573,6 +481,60 @@ def large_pictures_fit(test):
     test.assertEqual(status, 0, said)
     test.assertLess(peak, 512 << 20)
     data.unlink()
+
+
+def statistics_are_used_again(test):
+    """--stats keeps what the data showed: another recipe runs only what it changes, and gives the bytes that it gives without the file.
+    A file that is damaged, or of another model, version or data, is refused by name."""
+    import numpy as np
+    model, data = made()
+    kept, edited = WORK / "again.stats", WORK / "again.json"
+    kept.unlink(missing_ok=True)
+    plain, report = quantize(model, "alone", "--data", data)
+    whole = plain.read_bytes()
+    test.assertGreater(report["quantization"]["runs"], 24)
+    for runs in (report["quantization"]["runs"], 0):
+        out, report = quantize(model, "again", "--data", data, "--stats", kept)
+        test.assertEqual(report["quantization"]["runs"], runs)
+        test.assertEqual(out.read_bytes(), whole)
+    for recipe, none in (({"layers": {"fc": {"keep": True}}}, False), ({"layers": {"expand": {"format": "w4a8"}}}, True), ({"defaults": {"range": "minmax"}}, True),
+                         ({"defaults": {"rounding": "nearest"}}, True), ({"defaults": {"weights": "tensor", "bias": "keep"}}, False), ({"condition": []}, False)):
+        edited.write_text(json.dumps({"vireo_recipe": 1, **recipe}))
+        again, report = quantize(model, "again", "--data", data, "--recipe", edited, "--stats", kept)
+        alone, other = quantize(model, "alone", "--data", data, "--recipe", edited)
+        test.assertEqual(again.read_bytes(), alone.read_bytes(), recipe)
+        test.assertLess(report["quantization"]["runs"], other["quantization"]["runs"], recipe)
+        test.assertTrue(report["quantization"]["runs"] == 0 or not none, recipe)
+    good = kept.read_bytes()
+    test.assertEqual(quantize(model, "again", "--data", data, "--stats", kept)[1]["quantization"]["runs"], 0)
+
+    def refused(why, *arguments):
+        out = WORK / "refused.vireo"
+        out.unlink(missing_ok=True)
+        done = support.vireo("quantize", *arguments, "-o", out, "--stats", kept, check=False)
+        test.assertEqual(done.returncode, 1, why)
+        test.assertIn(why, done.stderr)
+        test.assertIn("help:", done.stderr)
+        test.assertFalse(out.exists())
+
+    middle = len(good) // 2
+    for bad, why in ((b"", "is no file of statistics"), (b"PK" + good[2:], "is no file of statistics"), (good[:-1], "is damaged"), (good[:middle], "is damaged"),
+                     (good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], "is damaged"), (good[:7] + b"0" + good[8:], "another version of vireo")):
+        kept.write_bytes(bad)
+        refused(f"again.stats {why}" if bad[6:8] != b"T0" else why, model, "--data", data)
+        test.assertEqual(kept.read_bytes(), bad)
+    kept.write_bytes(good)
+    np.savez(WORK / "others.npz", image=2 * np.load(data)["image"])
+    refused("of other sample data", model, "--data", WORK / "others.npz")
+    spread, _ = made(spread=16)
+    refused("is of another model", spread, "--data", data)
+    refused("for int8", model, "--data", data, "--scheme", "w4/32")
+    test.assertEqual(kept.read_bytes(), good)
+    placed = WORK / "placed.stats"
+    placed.unlink(missing_ok=True)
+    support.vireo("convert", model, "-o", out, "--quantize", "int8", "--calibrate", data, "--stats", placed)
+    test.assertTrue(placed.exists())
+    test.assertEqual(out.read_bytes(), whole)
 
 
 def bad_data_and_recipes(test):
@@ -681,7 +643,7 @@ def the_report_shows_each_layer(test):
     quantize(model, "shown", "--data", data, "--report", as_json)
     written = json.loads(as_json.read_text())["quantization"]
     for result in (printed["quantization"], written):
-        del result["seconds"]
+        del result["seconds"], result["runs"]
     test.assertEqual(written, printed["quantization"])
     test.assertIn("stem.out", written["ranges"])
     if browser.missing():
@@ -754,7 +716,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
-    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, files_of_other_quantizers, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, bad_data_and_recipes,
+    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, statistics_are_used_again, bad_data_and_recipes,
     constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_transformers, trained_keyword_spotter,
     one_scale_for_all_weights_of_a_layer)})
 

@@ -248,7 +248,8 @@ def examine(program, seed, folder):
     for name, y, w, q in zip(net.outputs, got, want, of_runtime(folder / "q.onnx", x)):
         near.append(decibels(np, q, y))
         lost = decibels(np, w, q)  # by the quantization itself; where that left few codes, one at a tie counts for much
-        if lost > LEAST_LOST_DB and near[-1] < min(LEAST_DB, lost + 4):
+        # A bias is a multiple of the product of two scales. Where weights have few codes that is much of a code of the result.
+        if lost > LEAST_LOST_DB and near[-1] < min(LEAST_DB, lost):
             raise Wrong(f"output {name}: {near[-1]:.1f} dB between the integers and ONNX Runtime's answers of the QDQ file, which lost {lost:.1f} dB")
     vireo(program, "quantize", *common, "-o", folder / "again.vireo", "--recipe", folder / "saved.json")
     if (folder / "again.vireo").read_bytes() != (folder / "q.vireo").read_bytes():

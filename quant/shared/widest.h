@@ -1,7 +1,7 @@
 // Loops over many numbers, compiled for the widest vectors of a CPU as well as for its baseline: the loader picks one.
 // All give the same bits: nothing is contracted or put into another order, and lanes of sums are of a fixed number.
-#ifndef VIREO_QUANT_OBSERVERS_WIDEST_H_
-#define VIREO_QUANT_OBSERVERS_WIDEST_H_
+#ifndef VIREO_QUANT_SHARED_WIDEST_H_
+#define VIREO_QUANT_SHARED_WIDEST_H_
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -10,4 +10,4 @@
 #define VIREO_WIDEST
 #endif
 
-#endif  // VIREO_QUANT_OBSERVERS_WIDEST_H_
+#endif  // VIREO_QUANT_SHARED_WIDEST_H_
