@@ -1,6 +1,7 @@
 #include "quant/calibrate/statistics.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "quant/calibrate/kept.h"
@@ -9,6 +10,9 @@ namespace vireo::quant {
 namespace {
 
 std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
+
+// Whole mebibytes, with a twentieth and four of them for what the program comes to hold besides.
+uint64_t enough_mebibytes(uint64_t bytes) { return ((bytes + bytes / 20 + (1u << 20) - 1) >> 20) + 4; }
 
 uint64_t held_by(const PassOptions& options) { return options.held ? options.held() : 0; }
 
@@ -39,6 +43,9 @@ class TapPasses {
       if (!limited || fits(options_, count, needed, least_)) return true;
       if (count == 1) {
         *error = "the value \"" + taps_[first].value->name + "\" needs " + needed_text(options_, needed);
+        const uint64_t most = most_of_one(first, needed, inputs, group);
+        const uint64_t kept = options_.group_done ? 0 : states_from(first);
+        *error += "; --memory " + std::to_string(enough_mebibytes(held_by(options_) + most + kept)) + "M would do";
         return false;
       }
     }
@@ -50,6 +57,34 @@ class TapPasses {
   }
 
  private:
+  // What comes to be kept of all taps from `first` on.
+  uint64_t states_from(size_t first) const {
+    return std::accumulate(taps_.begin() + static_cast<std::ptrdiff_t>(first), taps_.end(), uint64_t{0},
+                           [](uint64_t sum, const Tap& tap) { return sum + tap.state_bytes; });
+  }
+
+  // What a single tap from `first` on takes at most; `needed`: what that one takes. Only large ones are looked at.
+  uint64_t most_of_one(size_t first, uint64_t needed, const std::vector<HostTensor>& inputs, TapGroup* group) {
+    constexpr size_t kLookedAt = 8;
+    const auto size = [this](size_t i) {
+      const Shape& shape = taps_[i].value->type.shape;
+      double elements = 1;
+      for (int d = 0; d < shape.rank; ++d) elements *= static_cast<double>(std::max<int64_t>(shape[d], 1));
+      return elements * sizeof(float) + static_cast<double>(taps_[i].state_bytes);
+    };
+    std::vector<size_t> others(taps_.size() - first - 1);
+    std::iota(others.begin(), others.end(), first + 1);
+    std::stable_sort(others.begin(), others.end(), [&](size_t a, size_t b) { return size(a) > size(b); });
+    others.resize(std::min(others.size(), kLookedAt));
+    std::string ignored;
+    for (const size_t i : others) {
+      group->program.reset();
+      needed = std::max(needed, prepare(i, 1, inputs, group, &ignored));
+    }
+    group->program.reset();
+    return needed;
+  }
+
   // What the program for `count` taps takes on such inputs; 0 on failure.
   uint64_t prepare(size_t first, size_t count, const std::vector<HostTensor>& inputs, TapGroup* group,
                    std::string* error) {

@@ -68,7 +68,7 @@ using TakeValues =
     std::function<bool(size_t first, size_t sample, const std::vector<TensorView>& values, std::string* error)>;
 
 // Runs `graph` over `samples`, a group of taps at a time; `take` gets the values.
-// False with `error`, which names the value where one needs more than the ceiling.
+// False with `error`, which names the value where one needs more than the ceiling, and says which ceiling would do.
 bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
                      const PassOptions& options, const TakeValues& take, std::string* error);
 

@@ -153,7 +153,7 @@ class Quantization {
       for (const uint32_t id : e.ids) statistics_.erase(id);
     }
     // A file of statistics has all of them, as another recipe may round where this one does not.
-    const bool with_windows = (recipe_.descend || options_.kept != nullptr) && bytes_of_windows() <= kMostWindows;
+    const bool with_windows = (recipe_.descend || options_.kept != nullptr) && room_for_windows();
     return report_.equalised.empty() && !with_windows ? true : observe("equalise", with_windows);
   }
 
@@ -208,6 +208,12 @@ class Quantization {
     uint64_t sum = 0;
     for (const Layer& layer : plan_.layers) sum += bytes_of_windows(layer);
     return sum;
+  }
+  // Whether all of them may be held while other steps go on: they are few, and far below a ceiling.
+  bool room_for_windows() const {
+    constexpr uint64_t kPart = 8;
+    const uint64_t bytes = bytes_of_windows();
+    return bytes <= kMostWindows && (options_.memory == 0 || kPart * bytes <= options_.memory);
   }
   RowsObserver no_windows(const Layer& layer) const { return RowsObserver(most_windows(layer, weights_of_row(layer))); }
 
