@@ -220,6 +220,9 @@ std::optional<quant::Recipe> settle_recipe(ConvertOptions_here* options) {
   QuantizeRequest& request = options->by_data;
   std::string& scheme = options->quantize;
   const bool in_four_bits = scheme == kInt4;
+  if (!request.stats.empty() && request.data.empty())
+    throw Failure("--stats keeps what sample data show for int8, and no data are given",
+                  "give the data as well (--calibrate, --data), or leave --stats out");
   if (!request.asked() && (request.save_recipe.empty() || scheme.empty() || scheme == kInt8)) return std::nullopt;
   if (!scheme.empty() && scheme != kInt8 && !in_four_bits)
     throw Failure("sample data and recipes are for int8 and int4, and --quantize is " + scheme,
@@ -232,10 +235,9 @@ std::optional<quant::Recipe> settle_recipe(ConvertOptions_here* options) {
                   "say --quantize int4, or leave it to the recipe");
   scheme = means_four_bits ? kInt4 : kInt8;
   if (means_four_bits && !request.qdq.empty()) std::swap(options->onnx, request.qdq);  // the graph is the file
-  if (!request.stats.empty() && (means_four_bits || request.data.empty()))
-    throw Failure("--stats keeps what sample data show for int8, and " +
-                      (means_four_bits ? std::string(kInt4Format) + " is asked for" : "no data are given"),
-                  means_four_bits ? "leave --stats out" : "give the data as well (--calibrate, --data)");
+  if (!request.stats.empty() && means_four_bits)
+    throw Failure(std::string("--stats keeps what sample data show for int8, and ") + kInt4Format + " is asked for",
+                  "leave --stats out");
   return recipe;
 }
 

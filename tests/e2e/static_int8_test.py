@@ -534,7 +534,8 @@ def statistics_are_used_again(test):
     refused("of other sample data", model, "--data", WORK / "others.npz")
     spread, _ = made(spread=16)
     refused("is of another model", spread, "--data", data)
-    refused("for int8", model, "--data", data, "--scheme", "w4/32")
+    refused("for int8, and w4/32", model, "--data", data, "--scheme", "w4/32")
+    refused("no data are given", model, "--recipe", edited)
     test.assertEqual(kept.read_bytes(), good)
     placed = WORK / "placed.stats"
     placed.unlink(missing_ok=True)
