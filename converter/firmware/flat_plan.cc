@@ -165,7 +165,7 @@ class Maker {
   std::string read(const NodeView& q, Call* call) {
     const int32_t y = q.node.output_count > 0 ? q.node.outputs[0] : kNothing;
     if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
-    const std::string reason = read_known(q, y, call);
+    std::string reason = read_known(q, y, call);
     const OpRow* const row = find_op(q.op);
     const bool is_view = row != nullptr && (row->def->flags & OpDef::kView) != 0;
     if (reason != kUnknown) return reason;
@@ -201,7 +201,7 @@ class Maker {
   std::string read_product(const NodeView& q, int32_t y, Call* call) {
     vireo_mcu_conv conv = {};
     vireo_mcu_gemm gemm = {};
-    if (const std::string why = mcu::why_not_product(q, &conv, &gemm); !why.empty()) return why;
+    if (std::string why = mcu::why_not_product(q, &conv, &gemm); !why.empty()) return why;
     for (const uint32_t i : {1u, 3u, 4u}) {
       if (i < q.input_count && q.inputs[i].type.dtype != DType::kNone && i != 1 && q.inputs[i].constant == nullptr)
         return "its bias and zero points are not constant";
@@ -234,7 +234,7 @@ class Maker {
 
   static std::string read_pool(const NodeView& q, int32_t y, Call* call) {
     vireo_mcu_pool pool = {};
-    if (const std::string why = mcu::why_not_pool(q, &pool); !why.empty()) return why;
+    if (std::string why = mcu::why_not_pool(q, &pool); !why.empty()) return why;
     call->parameters = bytes_of(pool);
     const bool average = q.op == Op::kIntAveragePool;
     call->kernel = average ? k_average : k_max;
@@ -262,7 +262,7 @@ class Maker {
   }
 
   static std::string read_codes(const NodeView& q, int32_t y, Call* call) {
-    if (const std::string why = mcu::why_not_codes(q); !why.empty()) return why;
+    if (std::string why = mcu::why_not_codes(q); !why.empty()) return why;
     call->operands = {input(q, 0), input(q, 1), y};
     call->inplace = 1;
     const auto count = static_cast<int32_t>(product(q.outputs[0].type.shape, 0, q.outputs[0].type.shape.rank));
@@ -287,7 +287,7 @@ class Maker {
   }
 
   static std::string read_quantize(const NodeView& q, int32_t y, Call* call) {
-    if (const std::string why = mcu::why_not_quantize(q); !why.empty()) return why;
+    if (std::string why = mcu::why_not_quantize(q); !why.empty()) return why;
     const bool has_zero = q.input_count > 2 && q.inputs[2].type.dtype != DType::kNone;
     if (q.inputs[1].constant == nullptr || (has_zero && q.inputs[2].constant == nullptr))
       return "its scale or zero point is not constant";
