@@ -10,6 +10,7 @@
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
 #include "sdk/ops/cumulative/cumulative_generated.h"
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/lrn/lrn_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
@@ -650,6 +651,57 @@ TEST(CpuEmpty, ExtentsBesideA0TakeNoTime) {
   const TestTensor top = declared(DType::kF32, {kMany, 0});
   Declared(Op::kTopK, pack<attrs::TopK>(attrs::TopKT{}), {top, zero}, {top, declared(DType::kI64, {kMany, 0})})
       .expect_same_bits("reference");
+}
+
+// An index for each element, along any axis, fewer of them than x has: the reference's bits.
+TEST(CpuOps, Elements) {
+  Values v(8);
+  const std::vector<int64_t> dims = {4, 5, 7}, fewer = {3, 5, 6};
+  for (const DType type : {DType::kU8, DType::kF16, DType::kF32, DType::kI64}) {
+    for (const DType index_type : {DType::kI32, DType::kI64}) {
+      for (int32_t axis = 0; axis < 3; ++axis) {
+        const int64_t d = dims[static_cast<size_t>(axis)];
+        TestTensor indices = v.bytes(index_type, fewer);
+        const size_t size = index_type == DType::kI32 ? 4 : 8;
+        for (int64_t k = 0; k * static_cast<int64_t>(size) < static_cast<int64_t>(indices.bytes.size()); ++k) {
+          const int64_t index = k % 3 == 0 ? -1 - k % d : k % d;  // the same place more than once
+          const auto narrow = static_cast<int32_t>(index);
+          std::memcpy(indices.bytes.data() + static_cast<size_t>(k) * size,
+                      size == 4 ? static_cast<const void*>(&narrow) : &index, size);
+        }
+        const auto values = [&](const std::vector<int64_t>& shape) {
+          return type == DType::kF32 ? v.reals(shape, -2, 2) : v.bytes(type, shape);
+        };
+        attrs::GatherElementsT gather;
+        gather.axis = axis;
+        const TestTensor x = values(dims), updates = values(fewer);
+        Case(Op::kGatherElements, pack<attrs::GatherElements>(gather), {x, indices})
+            .expect_same_bits("gather_elements");
+        attrs::ScatterElementsT scatter;
+        scatter.axis = axis;
+        Case(Op::kScatterElements, pack<attrs::ScatterElements>(scatter), {x, indices, updates})
+            .expect_same_bits("scatter_elements");
+        if (type != DType::kF32) continue;
+        scatter.reduction = attrs::ScatterReduction::add;
+        Case(Op::kScatterElements, pack<attrs::ScatterElements>(scatter), {x, indices, updates})
+            .expect_same_bits("scatter_elements_add");
+      }
+    }
+  }
+}
+
+TEST(CpuOps, ElementsOutside) {
+  Values v(8);
+  for (const int64_t bad : {int64_t{4}, int64_t{-5}}) {
+    TestTensor indices = v.bytes(DType::kI64, {1, 3});
+    const int64_t good[3] = {0, 3, -4};
+    std::memcpy(indices.bytes.data(), good, sizeof good);
+    Case gather(Op::kGatherElements, pack<attrs::GatherElements>(attrs::GatherElementsT{}),
+                {v.reals({4, 3}, -1, 1), indices});
+    gather.expect_same_bits("gather_elements");
+    std::memcpy(indices.bytes.data() + 8, &bad, sizeof bad);
+    gather.gives(1, indices).fails_with(VIREO_INVALID_ARGUMENT).run("gather_elements", 1);
+  }
 }
 
 // Lines along any axis, with equal elements and NaN: the reference's bits.

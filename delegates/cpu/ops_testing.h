@@ -164,6 +164,11 @@ class NodeCase {
     wanted_ = less.wanted_;
     return *this;
   }
+  // Another value of a run's input, of the same type.
+  NodeCase& gives(size_t input, const TestTensor& value) {
+    inputs_[input].bytes.assign(value.bytes.begin(), value.bytes.end());
+    return varies(input);
+  }
   NodeCase& by_turns() {
     by_turns_ = true;
     return *this;

@@ -118,11 +118,8 @@ HWY_INLINE float fold(const float* x, int64_t area) {
   }
   const V all = join(join(acc[0], acc[1]), join(acc[2], acc[3]));
   if constexpr (kIsMax) {
-    HWY_ALIGN float lanes[kLanes];
-    hn::Store(all, d, lanes);
-    float best = lanes[0];
-    for (int64_t j = 1; j < kLanes; ++j) best = lanes[j] > best || lanes[j] != lanes[j] ? lanes[j] : best;
-    return best;
+    if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(all)))) return hn::ReduceMax(d, all);
+    return NAN;
   } else {
     return sum_lanes(d, all) / static_cast<float>(area);
   }
