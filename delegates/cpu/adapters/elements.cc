@@ -60,8 +60,8 @@ Status run_scatter(const KernelContext& ctx, const void*) {
   // Indices are looked at before y is written, which may be x.
   VIREO_TRY(for_any_elements(ctx, axis, [](int64_t, int64_t) {}));
   if (y != x.data && tensor_bytes(x) > 0) memcpy(y, x.data, static_cast<size_t>(tensor_bytes(x)));
-  return for_any_elements(ctx, axis,
-                          [&](int64_t k, int64_t at) { y[at] = kAdds ? static_cast<T>(y[at] + updates[k]) : updates[k]; });
+  return for_any_elements(
+      ctx, axis, [&](int64_t k, int64_t at) { y[at] = kAdds ? static_cast<T>(y[at] + updates[k]) : updates[k]; });
 }
 
 template <class T>
