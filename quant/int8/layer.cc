@@ -1,5 +1,8 @@
 #include "quant/int8/layer.h"
 
+#include <cmath>
+
+#include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::quant {
@@ -70,6 +73,23 @@ bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {
   }
   layer.bias = 2;
   return true;
+}
+
+void round_bias(ir::Graph& graph, Layer& layer, double x_scale, const WeightCodes& codes) {
+  size_t input = 0;
+  const ir::Node* holder = bias_holder(layer, &input);
+  if (holder == nullptr || holder->in(input)->constant->tensor.count() != channels_of(layer)) return;
+  double factor = 1;  // of the product over that of the bias
+  if (layer.sum == nullptr && layer.node->op == Op::kGemm) {
+    const auto& a = layer.node->attributes<attrs::Gemm>();
+    factor = static_cast<double>(a.alpha()) / static_cast<double>(a.beta());
+  }
+  std::vector<double> bias = bias_of(layer);
+  for (size_t c = 0; c < bias.size(); ++c) {
+    const double unit = std::fabs(factor) * x_scale * static_cast<double>(codes.scale(static_cast<int64_t>(c)));
+    if (unit > 0 && std::isfinite(unit)) bias[c] = std::nearbyint(bias[c] / unit) * unit;
+  }
+  set_bias(graph, layer, bias);
 }
 
 ir::ConstantPtr codes_as_tensor(const Layer& layer, const WeightCodes& codes) {

@@ -529,6 +529,10 @@ class Quantization {
     for (const Cell& cell : plan_.cells) choice_.cells.push_back(cell_codes(cell, choice_.scales, recipe_.per_channel));
     if (recipe_.descend && !plan_.layers.empty() && !descend_all()) return false;
     if (recipe_.correct_bias) correct_biases();
+    for (size_t i = 0; i < plan_.layers.size(); ++i) {
+      Layer& layer = plan_.layers[i];
+      round_bias(graph_, layer, static_cast<double>(choice_.scales[layer.input].scale), choice_.weights[i]);
+    }
     return true;
   }
 

@@ -5,7 +5,7 @@
 
 Of each network: it is quantized; what comes out runs and has numbers; the QDQ file says the same to ONNX Runtime
 (optimisations off), but for codes at a tie; a saved recipe gives the same bytes. What cannot be quantized is
-refused with the reason. A seed is a network. The last line, to stderr: passed, failed, skipped.
+refused with the reason. A seed is a network; those that were wrong once come first. The last line, to stderr: passed, failed, skipped.
 """
 import argparse
 import collections
@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+# Networks that were wrong once: their biases left as real numbers, where integers have multiples of two scales.
+FOUND = (22726, 25472, 25922, 26919)
 ROWS = 8
 LEAST_LOST_DB = 6  # a network that loses more has nothing left to compare
 LEAST_DB = 18  # between our answers and ONNX Runtime's of the QDQ file: single codes may differ, and what they lead to
@@ -248,8 +250,7 @@ def examine(program, seed, folder):
     for name, y, w, q in zip(net.outputs, got, want, of_runtime(folder / "q.onnx", x)):
         near.append(decibels(np, q, y))
         lost = decibels(np, w, q)  # by the quantization itself; where that left few codes, one at a tie counts for much
-        # A bias is a multiple of the product of two scales. Where weights have few codes that is much of a code of the result.
-        if lost > LEAST_LOST_DB and near[-1] < min(LEAST_DB, lost):
+        if lost > LEAST_LOST_DB and near[-1] < min(LEAST_DB, lost + 4):
             raise Wrong(f"output {name}: {near[-1]:.1f} dB between the integers and ONNX Runtime's answers of the QDQ file, which lost {lost:.1f} dB")
     vireo(program, "quantize", *common, "-o", folder / "again.vireo", "--recipe", folder / "saved.json")
     if (folder / "again.vireo").read_bytes() != (folder / "q.vireo").read_bytes():
@@ -283,7 +284,8 @@ def main():
         return 77
     counts, near = collections.Counter(), []
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        tasks = [pool.submit(run_seed, arguments.vireo, seed, arguments.keep) for seed in range(arguments.first, arguments.first + arguments.count)]
+        tasks = [pool.submit(run_seed, arguments.vireo, seed, arguments.keep)
+                 for seed in (*FOUND, *range(arguments.first, arguments.first + arguments.count))]
         for task in concurrent.futures.as_completed(tasks):
             seed, decibel, wrong = task.result()
             counts["failed" if wrong else "passed" if decibel is not None else "left"] += 1
