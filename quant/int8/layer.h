@@ -19,8 +19,8 @@ void set_weights(ir::Graph& graph, const Layer& layer, const WeightRows& rows);
 // A layer without bias gets one: a Conv and a Gemm as an input. False where there is no place for it (a MatMul whose
 // result is not added to).
 bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias);
-// To the numbers that integers have for it, multiples of the scale of x times the weights': what leaves as QDQ then says
-// the same. One number for all channels stays.
+// To the numbers that integers have for it, multiples of the scale of x times the weights': what leaves as QDQ then
+// says the same. One number for all channels stays.
 void round_bias(ir::Graph& graph, Layer& layer, double x_scale, const WeightCodes& codes);
 // The codes in the order of the layer's tensor.
 ir::ConstantPtr codes_as_tensor(const Layer& layer, const WeightCodes& codes);
