@@ -301,7 +301,7 @@ class BadInput(unittest.TestCase):
         self.assertNotIn("built without", done.stderr)
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["sample data", "--calibrate"])
         # What is not built is refused by name.
-        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
+        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["cannot run the model", "--shape features=1"])
         for devices, absent in (("toaster", "toaster"), ("cpu,toaster", "toaster"), ("toaster,cpu", "toaster"), ("cpu,", ""), (",cpu", ""), ("cp", "cp"),
                                 ("cpus", "cpus")):
             self.refused("run", self.file, "--device", devices, "--input", f"features={self.slice()}", says=[f'no device "{absent}" here'])
