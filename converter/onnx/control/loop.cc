@@ -80,7 +80,8 @@ class LoopNode : private NodeBuilder {
   void count_trips() {
     std::vector<Dim> elements;
     counted_ = ir::known_elements(trips_, &tools_.state.finder, &elements) && elements.size() == 1;
-    if (counted_ && !is_symbolic(elements[0]) && elements[0] > INT32_MAX) counted_ = false;
+    if (counted_ && !is_symbolic(elements[0])) known_trips_ = elements[0];
+    if (known_trips_ > INT32_MAX) counted_ = false;
     if (counted_) most_ = dims_.max(elements[0], 0);
   }
 
@@ -129,11 +130,8 @@ class LoopNode : private NodeBuilder {
 
   // A state may begin as a placeholder of another rank or type, which the first trip replaces (PaddlePaddle's loops).
   bool first_trip_is_sure() {
-    std::vector<Dim> trips;
-    const bool counts = trips_ == nullptr || (ir::known_elements(trips_, &tools_.state.finder, &trips) &&
-                                              trips.size() == 1 && !is_symbolic(trips[0]) && trips[0] >= 1);
-    return !first_made_ && counts && (cond_ == nullptr || known_bool(tools_.state.finder, cond_) == 1) &&
-           proto_->output_size() == carried_ + 1;
+    return !first_made_ && (trips_ == nullptr || known_trips_ >= 1) &&
+           (cond_ == nullptr || known_bool(tools_.state.finder, cond_) == 1) && proto_->output_size() == carried_ + 1;
   }
 
   // The first trip's nodes stand in front of the loop, which goes on from the second. False: it is refused.
@@ -161,12 +159,8 @@ class LoopNode : private NodeBuilder {
     for (const ir::Value* v : states_) types_.push_back(v->type);
     initial_ = types_;
     widened_.clear();
-    if (trips_ != nullptr) {
-      std::vector<Dim> trips;
-      (void)ir::known_elements(trips_, &tools_.state.finder, &trips);
-      trips_ = number(trips[0] - 1);
-      if (counted_) most_ = trips[0] - 1;
-    }
+    if (trips_ != nullptr) trips_ = number(known_trips_ - 1);
+    if (counted_) most_ = known_trips_ - 1;
     return true;
   }
 
@@ -272,6 +266,7 @@ class LoopNode : private NodeBuilder {
   std::vector<TensorType> types_{{DType::kI64, {}}, {DType::kBool, {}}};  // of the body's own inputs
   bool counted_ = false;                                                  // most_ is known
   Dim most_ = 0;                                                          // trips
+  int64_t known_trips_ = -1;  // the number that the trip count is; -1: it is not known, or left out
   Body body_;
   bool first_made_ = false;                      // the first trip is in front of the loop
   std::vector<TensorType> initial_;              // types_ before dimensions were widened

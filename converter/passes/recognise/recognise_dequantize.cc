@@ -13,8 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "converter/passes/shared/match.h"
-#include "sdk/ops/quantize/quantize.h"
+#include "converter/passes/shared/quantized.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 
 namespace vireo::passes {
@@ -45,10 +44,7 @@ bool along(const ir::Value* v, const Shape& x, Along* out) {
   return true;
 }
 
-bool is_code_of(double z, DType t) {
-  int32_t low = 0, high = 0;
-  return small_integer_range(t, &low, &high) && z >= low && z <= high && z == std::floor(z);
-}
+bool is_code_of(double z, DType t) { return z >= least(t) && z <= greatest(t) && z == std::floor(z); }
 
 struct Match {
   ir::Value* codes = nullptr;
@@ -70,10 +66,9 @@ const char* match(const ir::Node& n, Match* out) {
   const ir::Node* sub = maker(wide, Op::kSub);
   const ir::Node* cast = maker(sub == nullptr ? wide : sub->in(0), Op::kCast);
   if (cast == nullptr || cast->in(0)->constant == nullptr || cast->out()->type.dtype != DType::kF32) return "";
-  int32_t low = 0, high = 0;
   out->codes = cast->in(0);
   const TensorType& codes = out->codes->type;
-  if (!small_integer_range(codes.dtype, &low, &high) || dtype_bits(codes.dtype) < 8) return "";
+  if (!is_code(codes.dtype)) return "";
   if (only_user(cast->out()) == nullptr || only_user(wide) == nullptr) return "the widened codes are used elsewhere";
   if (!along(scale, codes.shape, &out->scale) || n.out()->type.shape != codes.shape)
     return "the codes' scales differ along several axes or are not constant";
@@ -94,33 +89,17 @@ std::vector<double> spread(const Along& a, size_t count) {
   return a.one() ? std::vector<double>(count, a.numbers[0]) : a.numbers;
 }
 
-ir::ConstantPtr codes_from(const std::vector<double>& values, DType t, const Shape& shape) {
-  const auto in = [&](auto of) {
-    std::vector<decltype(of)> out;
-    out.reserve(values.size());
-    for (const double v : values) out.push_back(static_cast<decltype(of)>(v));
-    return ir::make_constant_of(t, shape, out);
-  };
-  switch (t) {
-    case DType::kI8:
-      return in(int8_t{});
-    case DType::kU8:
-      return in(uint8_t{});
-    case DType::kI16:
-      return in(int16_t{});
-    default:
-      return in(uint16_t{});
-  }
-}
-
 bool rewrite_recognise_dequantize(ir::Graph& g, ir::Node* n, const Match& m) {
   const size_t count = std::max(m.scale.numbers.size(), m.has_zero ? m.zero.numbers.size() : 1);
-  const Shape shape = count == 1 ? Shape{0, {}} : Shape{1, {static_cast<Dim>(count)}};
+  const Shape shape = count == 1 ? Shape() : vector_shape(static_cast<int64_t>(count));
   attrs::DequantizeLinearT a;
   a.axis = m.scale.one() && m.has_zero ? m.zero.axis : m.scale.axis;
   std::vector<ir::Value*> inputs = {m.codes,
                                     g.add_constant("", from_reals(DType::kF32, shape, spread(m.scale, count)))};
-  if (m.has_zero) inputs.push_back(g.add_constant("", codes_from(spread(m.zero, count), m.codes->type.dtype, shape)));
+  if (m.has_zero) {
+    const std::vector<double> zeros = spread(m.zero, count);
+    inputs.push_back(g.add_constant("", code_constant(m.codes->type.dtype, shape, {zeros.begin(), zeros.end()})));
+  }
   const ir::Node* made = add_node(g, Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), std::move(inputs), *n, n);
   if (made == nullptr) return false;
   made->out()->name = n->out()->name;
