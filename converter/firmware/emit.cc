@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "converter/firmware/kernel_numbers.h"
 #include "converter/firmware/sources.h"
 
 namespace vireo::firmware {
@@ -46,17 +47,17 @@ const std::vector<KernelSources>& kernel_sources() {
   const std::vector<const char*> product = {"call_product.c", "conv_bounds.c"},
                                  codes = {"call_codes.c", "parameters.h"};
   static const std::vector<KernelSources> list = {
-      {1, product, {"product.c", "product.h"}},
-      {2, {"call_depthwise.c", "conv_bounds.c"}, {"depthwise.c", "depthwise.h", "product.h"}},
-      {3, product, {"product.c", "product.h"}},
-      {4, {"call_pool.c"}, {"pool.c", "pool.h"}},
-      {5, {"call_pool.c"}, {"pool.c", "pool.h"}},
-      {6, codes, {"codes.c", "codes.h"}},
-      {7, codes, {"codes.c", "codes.h"}},
-      {8, codes, {"codes.c", "codes.h"}},
-      {9, codes, {"codes.c", "codes.h"}},
-      {10, codes, {"codes.c", "codes.h"}},
-      {11, codes, {"codes.c", "codes.h"}},
+      {k_conv, product, {"product.c", "product.h"}},
+      {k_depthwise, {"call_depthwise.c", "conv_bounds.c"}, {"depthwise.c", "depthwise.h", "product.h"}},
+      {k_gemm, product, {"product.c", "product.h"}},
+      {k_average, {"call_pool.c"}, {"pool.c", "pool.h"}},
+      {k_max, {"call_pool.c"}, {"pool.c", "pool.h"}},
+      {k_add, codes, {"codes.c", "codes.h"}},
+      {k_mul, codes, {"codes.c", "codes.h"}},
+      {k_table, codes, {"codes.c", "codes.h"}},
+      {k_softmax, codes, {"codes.c", "codes.h"}},
+      {k_quantize, codes, {"codes.c", "codes.h"}},
+      {k_dequantize, codes, {"codes.c", "codes.h"}},
   };
   return list;
 }
@@ -178,6 +179,7 @@ class Folder {
     files_.push_back({board + "startup.c", filled(std::string(board_.family) + "/startup.c", words)});
     files_.push_back({board + "link.ld", filled(std::string(board_.family) + "/link.ld", words)});
     files_.push_back({"board/board.h", filled("board.h", words)});
+    files_.push_back({"board/semihosting.h", filled("semihosting.h", words)});
     files_.push_back({"board/libc/string.h", filled("libc/string.h", words)});
     files_.push_back({"board/libc/memory.c", filled("libc/memory.c", words)});
     files_.push_back({"test/selftest.c", filled("test/selftest.c", {{"thismodel", name_}, {"THISMODEL", up_}})});
@@ -191,23 +193,17 @@ class Folder {
   }
 
  private:
-  std::set<uint16_t> kernels() const {
-    std::set<uint16_t> list;
-    for (const PlanStep& s : plan_.steps) list.insert(s.number);
-    return list;
-  }
-
   void sources() {
     std::set<std::string> of_plan = {"call.h", "kernels.def", "plan.h", "vireo_mcu.c"};
     std::set<std::string> of_kernels = {"lanes.h", "product.h", "requantize.c", "requantize.h"};
     std::string cases;
+    std::map<uint16_t, std::string> linked;
+    for (const PlanStep& s : plan_.steps) linked.emplace(s.number, s.kernel);
     for (const KernelSources& k : kernel_sources()) {
-      if (kernels().count(k.number) == 0) continue;
+      if (linked.count(k.number) == 0) continue;
       of_plan.insert(k.plan.begin(), k.plan.end());
       of_kernels.insert(k.kernels.begin(), k.kernels.end());
     }
-    std::set<std::pair<uint16_t, std::string>> linked;
-    for (const PlanStep& s : plan_.steps) linked.insert({s.number, s.kernel});
     for (const auto& [number, kernel] : linked)
       cases += "    case " + std::to_string(number) + ": return &vireo_mcu_" + kernel + "_kernel;\n";
     for (const std::string& f : of_plan) files_.push_back(copied("delegates/mcu/plan/", f, "src/"));

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
 #include "delegates/mcu/nodes/read_product.h"
@@ -16,6 +17,7 @@
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
 #include "sdk/graph/graph_host.h"
+#include "sdk/graph/show_node.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/op.h"
 #include "sdk/ops/shared/broadcast.h"
@@ -34,11 +36,6 @@ static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36
 constexpr Core kCores[] = {{"cortex-m0plus", 2}, {"cortex-m3", 4},  {"cortex-m4", 4}, {"cortex-m7", 4},
                            {"cortex-m33", 4},    {"cortex-m55", 4}, {"rv32imc", 4},   {"rv32imafc", 4}};
 
-enum Number : uint16_t {
-#define VIREO_MCU_KERNEL(number, name) k_##name = number,
-#include "delegates/mcu/plan/kernels.def"
-#undef VIREO_MCU_KERNEL
-};
 const char* name_of(uint16_t kernel) {
   switch (kernel) {
 #define VIREO_MCU_KERNEL(number, name) \
@@ -75,20 +72,7 @@ class View {
   int32_t input(uint32_t i) const { return static_cast<int32_t>(s_.graph->inputs()->Get(i)); }
   int32_t output(uint32_t i) const { return static_cast<int32_t>(s_.graph->outputs()->Get(i)); }
 
-  void node(uint32_t index, vireo_graph_node* out) const {
-    const fb::Node& n = *s_.graph->nodes()->Get(index);
-    out->op = n.op();
-    out->version = n.version();
-    out->attrs = n.attrs()->data();
-    out->attrs_size = n.attrs()->size();
-    out->inputs = n.inputs()->data();
-    out->input_count = n.inputs()->size();
-    out->outputs = n.outputs()->data();
-    out->output_count = n.outputs()->size();
-    out->name = n.name() != nullptr ? n.name()->c_str() : "";
-    out->body = nullptr;
-    out->hint = nullptr;
-  }
+  void node(uint32_t index, vireo_graph_node* out) const { show_node(*s_.graph->nodes()->Get(index), out); }
   void value(uint32_t number, vireo_graph_value* out) const {
     const fb::Tensor& t = *s_.graph->tensors()->Get(number);
     out->dtype = t.dtype();

@@ -4,6 +4,7 @@
 #include "runtime/devices/runtime.h"
 #include "sdk/base/config.h"
 #include "sdk/graph/graph_host.h"
+#include "sdk/graph/show_node.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/op.h"
 
@@ -23,17 +24,7 @@ class View {
 
   void node(uint32_t index, vireo_graph_node* out) const {
     const fb::Node& n = *g_.fb().nodes()->Get(index);
-    out->op = n.op();
-    out->version = n.version();
-    out->attrs = n.attrs()->data();
-    out->attrs_size = n.attrs()->size();
-    out->inputs = n.inputs()->data();
-    out->input_count = n.inputs()->size();
-    out->outputs = n.outputs()->data();
-    out->output_count = n.outputs()->size();
-    out->name = text_of(n.name());
-    out->body = nullptr;
-    out->hint = nullptr;
+    show_node(n, out);
     if (static_cast<Op>(n.op()) != Op::kComposite) return;
     out->body = &g_.all[n.subgraphs()->Get(0)];
     out->hint = text_of(::flatbuffers::GetRoot<attrs::Composite>(n.attrs()->data())->hint());

@@ -1,12 +1,8 @@
 /* Reset to main on Arm's M profile: vectors, initial data, the floating-point unit on, semihosting. */
-#include "board.h"
+#include <stdint.h>
 
-extern uint32_t image_data_load[], image_data_begin[], image_data_end[], image_bss_begin[], image_bss_end[];
-extern uint32_t image_stack_low[], image_stack_top[];
 int main(void);
 void board_reset(void);
-
-#define PAINT 0x5AC3A55Au /* a word that code is unlikely to leave on the stack by itself */
 
 static uint32_t semihost(uint32_t operation, const void* argument) {
   register uint32_t r0 __asm__("r0") = operation;
@@ -15,22 +11,7 @@ static uint32_t semihost(uint32_t operation, const void* argument) {
   return r0;
 }
 
-void board_write(const char* text) { (void)semihost(0x04 /* SYS_WRITE0 */, text); }
-
-void board_exit(int status) {
-  uint32_t block[2];
-  block[0] = 0x20026u; /* ADP_Stopped_ApplicationExit */
-  block[1] = (uint32_t)status;
-  (void)semihost(0x20 /* SYS_EXIT_EXTENDED */, block);
-  for (;;) {
-  }
-}
-
-uint32_t board_stack_used(void) {
-  const uint32_t* p = image_stack_low;
-  while (p < image_stack_top && *p == PAINT) ++p;
-  return (uint32_t)((const char*)image_stack_top - (const char*)p);
-}
+#include "semihosting.h"
 
 static void fault(void) {
   board_write("fault\n");
