@@ -59,6 +59,27 @@ std::vector<uint8_t> session_outputs(const Model& model, vireo_session* session,
   return all;
 }
 
+void make_folder_of(const fs::path& file) {
+  std::error_code code;
+  fs::create_directories(file.parent_path(), code);
+  if (code) throw Failure("cannot make the folder " + file.parent_path().string() + ": " + code.message());
+}
+
+// A folder is whole or as it was: its files are written beside it first, and moved when all are there. What else an
+// earlier folder holds, such as a board of the user's own, stays.
+void write_below(const std::string& folder, const firmware::File& file) {
+  const fs::path path = fs::path(folder) / file.path;
+  make_folder_of(path);
+  write_file(path.string(), file.text);
+}
+void move_below(const std::string& from, const std::string& folder, const firmware::File& file) {
+  const fs::path to = fs::path(folder) / file.path;
+  make_folder_of(to);
+  std::error_code code;
+  fs::rename(fs::path(from) / file.path, to, code);
+  if (code) throw Failure("cannot write " + to.string() + ": " + code.message());
+}
+
 }  // namespace
 
 const target::Profile& firmware_profile(const std::string& kind, const std::string& folder,
@@ -127,14 +148,18 @@ void write_firmware(const std::string& folder, const std::string& model, const s
   }
   const firmware::Target target{profile.name, profile.firmware.core, profile.firmware.compiler, profile.firmware.flags,
                                 profile.firmware.board};
-  for (const firmware::File& f :
-       firmware::firmware_folder(plan, target, name, fs::path(model).filename().string(), version_number(), test)) {
-    const fs::path path = fs::path(folder) / f.path;
-    std::error_code code;
-    fs::create_directories(path.parent_path(), code);
-    if (code) throw Failure("cannot make the folder " + path.parent_path().string() + ": " + code.message());
-    write_file(path.string(), f.text);
+  const std::vector<firmware::File> files =
+      firmware::firmware_folder(plan, target, name, fs::path(model).filename().string(), version_number(), test);
+  const std::string beside = fs::path(folder + "/").parent_path().string() + ".partial";
+  std::error_code ignored;
+  try {
+    for (const firmware::File& f : files) write_below(beside, f);
+    for (const firmware::File& f : files) move_below(beside, folder, f);
+  } catch (...) {
+    fs::remove_all(beside, ignored);
+    throw;
   }
+  fs::remove_all(beside, ignored);
 }
 
 }  // namespace vireo::cli

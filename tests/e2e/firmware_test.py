@@ -190,6 +190,23 @@ class Refusals(unittest.TestCase):
                       self.refused(MODEL, *QUANTIZE, "--target", "cortex-m4", "--emit", "firmware", folder))
         self.assertEqual([f.name for f in folder.iterdir()], ["mine.txt"])
 
+    def test_a_folder_that_cannot_be_written_stays_as_it_was(self):
+        folder = emit("cortex-m4", name="kept")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        own = folder / "board" / "mine" / "startup.c"
+        own.parent.mkdir()
+        own.write_text("/* a board of one's own */")
+        first = folder / "src" / "vireo_mcu.c"
+        first.unlink()
+        first.mkdir()  # nothing can be moved to where a folder stands
+        said = self.refused(MODEL, *QUANTIZE, "--target", "cortex-m4", "--emit", "firmware", folder)
+        self.assertIn("cannot write", said)
+        self.assertFalse((WORK / "kept.partial").exists())
+        first.rmdir()
+        support.vireo("convert", MODEL, *QUANTIZE, "--target", "cortex-m4", "--emit", "firmware", folder)
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+        self.assertTrue(own.exists())
+
     def test_profiles(self):
         profile = {"name": "mine", "devices": [{"device": "cpu"}], "layout": "nchw",
                    "firmware": {"core": "cortex-m4", "compiler": "gcc", "flags": "-O2", "board": "mps2-an386"}}
