@@ -11,8 +11,8 @@
 
 namespace vireo::cli {
 
-// The one of the targets that --emit is for. Throws Failure where there is none or more than one, for an unknown
-// `kind`, and for a folder that has something else in it.
+// The target that --emit writes for. Throws Failure if no target is a microcontroller or several are, if `kind` is not
+// known, and if the folder holds something else.
 const target::Profile& firmware_profile(const std::string& kind, const std::string& folder,
                                         const std::vector<target::Profile>& profiles);
 

@@ -246,7 +246,8 @@ struct Divided {
   int axis = 0;             // of the columns of the weights
 };
 
-// Finds the product whose result the Split divides along its last axis. False: there is none, or it cannot be divided.
+// Finds the product whose result the Split divides along its last axis. False: nothing is found, or the product cannot
+// be divided.
 bool find_product(const ir::Node& split, Divided* d) {
   const ir::Value* x = split.in(0);
   const int rank = x->type.shape.rank;
@@ -322,7 +323,7 @@ void divide(ir::Graph& graph, ir::Node* split) {
   graph.remove(d.product);
 }
 
-// The Split whose three results are q, k and v of `n` and are read by nothing else; null: there is none.
+// The Split that makes q, k and v of `n`, if only `n` reads its three results; else null.
 ir::Node* split_before(const ir::Node& n) {
   ir::Node* split = n.in(0)->producer;
   if (split == nullptr || split->op != Op::kSplit || split->outputs.size() != 3) return nullptr;

@@ -61,7 +61,7 @@ struct Joiner {
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
   std::mutex guard;             // of sizes and maths
-  std::set<vireo_math> maths;   // that its calls were told
+  std::set<vireo_math> maths;   // that calls brought
   std::vector<uint32_t> sizes;  // of the parts that were loaded
 } device;
 

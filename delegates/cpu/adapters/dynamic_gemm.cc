@@ -17,7 +17,7 @@ struct State {
   const void* packed = nullptr;  // null: the weights as they lie
 };
 
-// Of input `i`; 1 where there is none.
+// The number of elements of input `i`; 1 if the node has no such input.
 int64_t count_of(const CpuQuery& q, int32_t i) {
   return i < 0 ? 1 : product(q.inputs[i].type.shape, 0, q.inputs[i].type.shape.rank);
 }

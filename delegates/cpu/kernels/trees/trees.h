@@ -8,7 +8,7 @@
 namespace vireo::cpu {
 
 constexpr int kTreeWalks = 8;
-constexpr uint32_t kTreeLeafMark = 0x80000000u;  // as kTreeLeaf: what is left is the leaf's index
+constexpr uint32_t kTreeLeafMark = 0x80000000u;  // as kTreeLeaf: the other bits are the leaf's index
 
 enum class TreeTest : uint8_t { kLeq = 0, kLt = 1, kGte = 2, kGt = 3 };  // x <= threshold: the way of `yes`
 
