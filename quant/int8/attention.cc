@@ -38,49 +38,50 @@ bool all_of(const ir::Value* v, const F& f) {
   return true;
 }
 
-constexpr int kDeepest = 24;  // nodes that a mask is made by
+// Nodes that are looked at of those that make a mask: some are reached by many ways, and all ways are walked.
+constexpr int kMostLookedAt = 256;
 bool only_moves(Op op) {
   return op == Op::kReshape || op == Op::kTranspose || op == Op::kUnsqueeze || op == Op::kSqueeze ||
          op == Op::kExpand || op == Op::kSlice || op == Op::kIdentity || op == Op::kGather;
 }
 
-// Whether all elements are 0 or 1.
-bool is_flag(const ir::Value* v, int depth) {
+// Whether all elements are 0 or 1. `left`: nodes that may still be looked at.
+bool is_flag(const ir::Value* v, int* left) {
   if (v->constant != nullptr) {
     return v->type.dtype == DType::kF32 && all_of(v, [](double x) { return x == 0 || x == 1; });
   }
   const ir::Node* n = v->producer;
-  if (n == nullptr || depth > kDeepest) return false;
+  if (n == nullptr || --*left < 0) return false;
   if (n->op == Op::kCast) return n->in(0)->type.dtype == DType::kBool;
-  if (n->op == Op::kSub) return is_number(n->in(0)) && number_of(n->in(0)) == 1 && is_flag(n->in(1), depth + 1);
-  return only_moves(n->op) && is_flag(n->in(0), depth + 1);
+  if (n->op == Op::kSub) return is_number(n->in(0)) && number_of(n->in(0)) == 1 && is_flag(n->in(1), left);
+  return only_moves(n->op) && is_flag(n->in(0), left);
 }
 
 // Whether all elements of a mask are 0, or so low that a score of them does not count.
-bool hides(const ir::Value* v, int depth) {
+bool hides(const ir::Value* v, int* left) {
   const auto switched = [](double x) { return x == 0 || x <= kHidden; };
   if (v->type.dtype != DType::kF32) return false;
   if (v->constant != nullptr) return all_of(v, switched);
   const ir::Node* n = v->producer;
-  if (n == nullptr || depth > kDeepest) return false;
+  if (n == nullptr || --*left < 0) return false;
   switch (n->op) {
     case Op::kConstantOfShape: {
       const auto* const value = n->attributes<attrs::ConstantOfShape>().value();
       return value == nullptr || value->size() != sizeof(float) || switched(read_real(DType::kF32, value->data(), 0));
     }
     case Op::kTrilu:
-      return hides(n->in(0), depth + 1);
+      return hides(n->in(0), left);
     case Op::kWhere:
-      return hides(n->in(1), depth + 1) && hides(n->in(2), depth + 1);
+      return hides(n->in(1), left) && hides(n->in(2), left);
     case Op::kAdd:
-      return hides(n->in(0), depth + 1) && hides(n->in(1), depth + 1);
+      return hides(n->in(0), left) && hides(n->in(1), left);
     case Op::kMul:
       for (size_t i = 0; i < 2; ++i) {
-        if (is_number(n->in(i)) && number_of(n->in(i)) <= kHidden && is_flag(n->in(1 - i), depth + 1)) return true;
+        if (is_number(n->in(i)) && number_of(n->in(i)) <= kHidden && is_flag(n->in(1 - i), left)) return true;
       }
       return false;
     default:
-      return only_moves(n->op) && hides(n->in(0), depth + 1);
+      return only_moves(n->op) && hides(n->in(0), left);
   }
 }
 
@@ -91,7 +92,8 @@ const char* why_not(const ir::Node& n) {
     if (v != nullptr && v->type.dtype != DType::kF32 && !(i == 3 && v->type.dtype == DType::kBool))
       return "its values are not float32";
   }
-  if (n.in(3) != nullptr && n.in(3)->type.dtype != DType::kBool && !hides(n.in(3), 0))
+  int left = kMostLookedAt;
+  if (n.in(3) != nullptr && n.in(3)->type.dtype != DType::kBool && !hides(n.in(3), &left))
     return "its mask adds numbers to scores that are attended";
   if (a.left_window() >= 0 || a.right_window() >= 0) return "a query sees a window of keys";
   if (n.in(4) != nullptr || n.in(6) != nullptr) return "its keys are cached, or an input says how many there are";

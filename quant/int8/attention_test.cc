@@ -135,6 +135,19 @@ TEST(SpellAttention, MasksThatOnlyChoose) {
     SCOPED_TRACE(nodes);
     expect_same_answers(inputs + nodes + "\noutput %y");
   }
+  // However long the way is on which it is made; many ways to one node are not all walked.
+  std::string turned = inputs + "%c0 = Cast(bool[1,7]{1,1,1,1,0,0,0}) {to:1}\n";
+  for (int i = 1; i <= 41; ++i)
+    turned += "%c" + std::to_string(i) + " = Sub(f32[]{1}, %c" + std::to_string(i - 1) + ")\n";
+  turned += "%m0 = Mul(%c41, f32[]{-1e9})\n";
+  expect_same_answers(turned + "%y = Attention(%q, %k, %v, %m0) {q_heads:2, kv_heads:2}\noutput %y");
+  for (int i = 1; i <= 24; ++i) {
+    const std::string before = "%m" + std::to_string(i - 1);
+    turned.append("%m").append(std::to_string(i)).append(" = Add(").append(before).append(", ").append(before);
+    turned += ")\n";
+  }
+  const auto ways = parsed(turned + "%y = Attention(%q, %k, %v, %m24) {q_heads:2, kv_heads:2}\noutput %y");
+  EXPECT_EQ(spelled(*ways), 0u);
   // How many queries there are may be open.
   const auto g = parsed(
       "input %x f32[1,S,4]\n%q = MatMul(%x, w[4,4])\n%k = MatMul(%x, v[4,4])\n%v = MatMul(%x, u[4,4])\n"
