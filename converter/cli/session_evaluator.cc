@@ -69,7 +69,7 @@ class SessionGraph final : public PreparedGraph {
   static size_t bytes_of(const vireo_tensor& t) {
     int64_t count = 1;
     for (int32_t d = 0; d < t.rank; ++d) count *= t.dims[d];
-    return (static_cast<size_t>(count) * static_cast<size_t>(dtype_bits(t.dtype)) + 7) / 8;
+    return static_cast<size_t>(vireo_dtype_bytes(t.dtype, count));
   }
 
   GrowingSession& session() {
