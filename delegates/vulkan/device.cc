@@ -11,8 +11,6 @@
 namespace vireo::vulkan {
 namespace {
 
-constexpr uint64_t kHalfBytes = 4u << 20;  // of the staging block: a copy of this size takes as long as ten submits
-
 // How long a cancelled submit may take. A driver that computes on the CPU runs threads of this process: they must not
 // meet what the host frees, and the process must not end under them. Where a card works on the host's own memory, the
 // host uses that memory again; the systems' drivers reset a hanging card in half of this time.
@@ -45,10 +43,12 @@ vireo_status status_of(VkResult result) {
   }
 }
 
-Device::Device(const Card& card, const Instance& instance)
-    : cancel_ns(patience(card)), card_(card), instance_(instance), process_(getpid()) {}
+Device::Device(const Card& card, const Instance& instance) : card_(card), instance_(instance) {
+  cancel_ns = patience(card);
+}
 
-vireo_status Device::open(const Instance& instance, const Card& card, std::shared_ptr<Device>* out, std::string* why) {
+vireo_status Device::open(const Instance& instance, const Card& card, std::shared_ptr<gpu::Device>* out,
+                          std::string* why) {
   std::shared_ptr<Device> made(new Device(card, instance));
   if (const vireo_status status = made->start(why); status != VIREO_OK) return status;
   *out = std::move(made);
@@ -164,24 +164,15 @@ Device::~Device() {
   pipelines_.reset();
   if (call_.DestroyDevice == nullptr) return;
   if (call_.DeviceWaitIdle != nullptr) (void)call_.DeviceWaitIdle(handle_);
-  release(&staging_);
-  if (staging_pool_ != VK_NULL_HANDLE) call_.DestroyCommandPool(handle_, staging_pool_, nullptr);
+  release_staging();
+  if (copies_pool_ != VK_NULL_HANDLE) call_.DestroyCommandPool(handle_, copies_pool_, nullptr);
   if (timeline_ != VK_NULL_HANDLE) call_.DestroySemaphore(handle_, timeline_, nullptr);
   call_.DestroyDevice(handle_, nullptr);
 }
 
-bool Device::lost() const { return lost_.load(std::memory_order_relaxed) || getpid() != process_; }
-
-bool Device::untouchable() { return getpid() != process_ || (hangs_.load() && !reached(last_)); }
-
 vireo_status Device::take(VkResult result) {
-  if (result == VK_ERROR_DEVICE_LOST) lost_.store(true);
+  if (result == VK_ERROR_DEVICE_LOST) lose();
   return status_of(result);
-}
-
-void Device::give_up() {
-  hangs_.store(true);
-  lost_.store(true);
 }
 
 // ---- Memory
@@ -216,12 +207,11 @@ vireo_status Device::bind_memory(Block* block, const VkMemoryRequirements& needs
   info.pNext = chain;
   info.allocationSize = needs.size;
   info.memoryTypeIndex = type;
-  VkResult result = call_.AllocateMemory(handle_, &info, nullptr, &block->memory);
-  if (result != VK_SUCCESS) {
-    block->memory = VK_NULL_HANDLE;
-    return take(result);
-  }
-  result = call_.BindBufferMemory(handle_, block->buffer, block->memory, 0);
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkResult result = call_.AllocateMemory(handle_, &info, nullptr, &memory);
+  if (result != VK_SUCCESS) return take(result);
+  block->memory = reinterpret_cast<uint64_t>(memory);
+  result = call_.BindBufferMemory(handle_, buffer_of(*block), memory, 0);
   return take(result);
 }
 
@@ -229,15 +219,17 @@ vireo_status Device::allocate(uint64_t bytes, Use use, Block* out) {
   if (lost()) return VIREO_DEVICE_LOST;
   if (bytes > card_.allocation_bytes) return VIREO_OUT_OF_ARENA;
   Block block;
-  block.bytes = words_up(bytes);
+  block.bytes = gpu::words_up(bytes);
+  VkBuffer buffer = VK_NULL_HANDLE;
   VkBufferCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = block.bytes;
   info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-  if (const VkResult result = call_.CreateBuffer(handle_, &info, nullptr, &block.buffer); result != VK_SUCCESS)
+  if (const VkResult result = call_.CreateBuffer(handle_, &info, nullptr, &buffer); result != VK_SUCCESS)
     return take(result);
+  block.handle = reinterpret_cast<uint64_t>(buffer);
   VkMemoryRequirements needs = {};
-  call_.GetBufferMemoryRequirements(handle_, block.buffer, &needs);
+  call_.GetBufferMemoryRequirements(handle_, buffer, &needs);
   uint32_t type = 0;
   vireo_status status = VIREO_OUT_OF_ARENA;
   if (needs.size <= card_.allocation_bytes && find_type(needs.memoryTypeBits, use, &type))
@@ -248,7 +240,7 @@ vireo_status Device::allocate(uint64_t bytes, Use use, Block* out) {
     const bool maps =
         (card_.memory.memoryTypes[type].propertyFlags & kMapped) == kMapped && (use == Use::kStaging || card_.unified);
     void* at = nullptr;
-    if (maps) status = take(call_.MapMemory(handle_, block.memory, 0, VK_WHOLE_SIZE, 0, &at));
+    if (maps) status = take(call_.MapMemory(handle_, memory_of(block), 0, VK_WHOLE_SIZE, 0, &at));
     block.mapped = static_cast<uint8_t*>(at);
   }
   memory_used_ += block.bytes;
@@ -275,15 +267,17 @@ vireo_status Device::import(void* memory, uint64_t bytes, Block* out) {
   VkExternalMemoryBufferCreateInfo external = {};
   external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
   external.handleTypes = kKind;
+  VkBuffer buffer = VK_NULL_HANDLE;
   VkBufferCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.pNext = &external;
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-  if (const VkResult result = call_.CreateBuffer(handle_, &info, nullptr, &block.buffer); result != VK_SUCCESS)
+  if (const VkResult result = call_.CreateBuffer(handle_, &info, nullptr, &buffer); result != VK_SUCCESS)
     return take(result);
+  block.handle = reinterpret_cast<uint64_t>(buffer);
   VkMemoryRequirements needs = {};
-  call_.GetBufferMemoryRequirements(handle_, block.buffer, &needs);
+  call_.GetBufferMemoryRequirements(handle_, buffer, &needs);
   uint32_t type = 0;
   vireo_status status = VIREO_UNSUPPORTED;
   // Coherent, or the host would have to say what it wrote.
@@ -308,15 +302,16 @@ vireo_status Device::import(void* memory, uint64_t bytes, Block* out) {
 void Device::release(Block* block) {
   memory_used_ -= block->bytes;
   const bool kept = untouchable();
-  if (!kept && block->buffer != VK_NULL_HANDLE) call_.DestroyBuffer(handle_, block->buffer, nullptr);
-  if (!kept && block->memory != VK_NULL_HANDLE) call_.FreeMemory(handle_, block->memory, nullptr);
+  if (!kept && block->handle != 0) call_.DestroyBuffer(handle_, buffer_of(*block), nullptr);
+  if (!kept && block->memory != 0) call_.FreeMemory(handle_, memory_of(*block), nullptr);
   *block = Block{};
 }
 
 // ---- Work
 
-vireo_status Device::submit(VkCommandBuffer commands, Ticket* out) {
+vireo_status Device::submit(gpu::Commands recorded, Ticket* out) {
   if (lost()) return VIREO_DEVICE_LOST;
+  auto* const commands = static_cast<VkCommandBuffer>(recorded);
   const std::lock_guard<std::mutex> lock(queue_mutex_);
   const Ticket next = last_ + 1;
   VkTimelineSemaphoreSubmitInfo values = {};
@@ -339,7 +334,7 @@ vireo_status Device::submit(VkCommandBuffer commands, Ticket* out) {
 
 bool Device::reached(Ticket ticket) {
   if (ticket == 0) return true;
-  if (lost() && !hangs_.load()) return true;  // Vulkan: what was under way on a lost device counts as done
+  if (lost() && !hangs()) return true;  // Vulkan: what was under way on a lost device counts as done
   uint64_t now = 0;
   const VkResult result = call_.GetSemaphoreCounterValue(handle_, timeline_, &now);
   if (result != VK_SUCCESS) return take(result) == VIREO_DEVICE_LOST;
@@ -358,142 +353,55 @@ vireo_status Device::wait(Ticket ticket, uint64_t timeout_ns) {
   return lost() ? vireo_status{VIREO_DEVICE_LOST} : status;
 }
 
-void Device::settle(Ticket ticket) {
-  if (lost() || reached(ticket)) return;
-  // In turns: drivers add a time limit to a clock's count, and not all expect one of centuries.
-  for (uint64_t left = cancel_ns; left != 0;) {
-    const uint64_t turn = std::min<uint64_t>(left, 1'000'000'000);
-    if (wait(ticket, turn) != VIREO_BUSY) break;
-    left -= turn;
-  }
-  if (!reached(ticket)) give_up();  // also where the wait itself failed
-}
-
-bool Device::idle() { return reached(last_); }
-
 // ---- Copies
 
-vireo_status Device::await(Ticket ticket) {
-  const vireo_status status = wait(ticket, copy_ns);
-  if (status != VIREO_BUSY) return status;
-  give_up();
-  return VIREO_DEVICE_LOST;
-}
-
-vireo_status Device::open_staging() {
-  const std::lock_guard<std::mutex> lock(staging_mutex_);
-  return stage();
-}
-
-vireo_status Device::stage() {
-  if (staging_.mapped != nullptr) return VIREO_OK;
+vireo_status Device::prepare_copies() {
   VkCommandPoolCreateInfo pool = {};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = card_.queue_family;
-  if (staging_pool_ == VK_NULL_HANDLE) {
-    if (const VkResult result = call_.CreateCommandPool(handle_, &pool, nullptr, &staging_pool_);
-        result != VK_SUCCESS) {
-      staging_pool_ = VK_NULL_HANDLE;
+  if (copies_pool_ == VK_NULL_HANDLE) {
+    if (const VkResult result = call_.CreateCommandPool(handle_, &pool, nullptr, &copies_pool_); result != VK_SUCCESS) {
+      copies_pool_ = VK_NULL_HANDLE;
       return take(result);
     }
   }
-  if (halves_[0].commands == VK_NULL_HANDLE) {
+  if (copies_[0] == VK_NULL_HANDLE) {
     VkCommandBufferAllocateInfo commands = {};
     commands.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    commands.commandPool = staging_pool_;
+    commands.commandPool = copies_pool_;
     commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     commands.commandBufferCount = 2;
     VkCommandBuffer made[2] = {};
     if (const VkResult result = call_.AllocateCommandBuffers(handle_, &commands, made); result != VK_SUCCESS)
       return take(result);
-    halves_[0].commands = made[0];
-    halves_[1].commands = made[1];
+    copies_[0] = made[0];
+    copies_[1] = made[1];
   }
-  return allocate(2 * kHalfBytes, Use::kStaging, &staging_);
+  return VIREO_OK;
 }
 
-vireo_status Device::copy(Half* half, VkBuffer from, uint64_t from_offset, VkBuffer to, uint64_t to_offset,
-                          uint64_t bytes) {
+vireo_status Device::copy(uint32_t half, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
+                          uint64_t bytes, Ticket* out) {
+  const VkCommandBuffer commands = copies_[half];
   VkCommandBufferBeginInfo begin = {};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  if (const vireo_status status = take(call_.BeginCommandBuffer(half->commands, &begin)); status != VIREO_OK)
-    return status;
+  if (const vireo_status status = take(call_.BeginCommandBuffer(commands, &begin)); status != VIREO_OK) return status;
   constexpr VkPipelineStageFlags kWork = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkMemoryBarrier barrier = {};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  call_.CmdPipelineBarrier(half->commands, kWork, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                           nullptr);
+  call_.CmdPipelineBarrier(commands, kWork, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
   const VkBufferCopy region = {from_offset, to_offset, bytes};
-  call_.CmdCopyBuffer(half->commands, from, to, 1, &region);
+  call_.CmdCopyBuffer(commands, buffer_of(from), buffer_of(to), 1, &region);
   barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-  call_.CmdPipelineBarrier(half->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
-                           0, nullptr, 0, nullptr);
-  vireo_status status = take(call_.EndCommandBuffer(half->commands));
-  if (status == VIREO_OK) status = submit(half->commands, &half->last);
-  return status;
-}
-
-vireo_status Device::write(const Block& block, uint64_t offset, const void* from, uint64_t bytes) {
-  if (lost()) return VIREO_DEVICE_LOST;
-  if (block.mapped != nullptr) {
-    std::memcpy(block.mapped + offset, from, bytes);
-    return VIREO_OK;
-  }
-  const std::lock_guard<std::mutex> lock(staging_mutex_);
-  if (const vireo_status status = stage(); status != VIREO_OK) return status;
-  for (uint64_t done = 0; done < bytes;) {
-    const uint64_t n = std::min(kHalfBytes, bytes - done), at = next_half_ * kHalfBytes;
-    Half& half = halves_[next_half_];
-    next_half_ ^= 1;
-    if (const vireo_status status = await(half.last); status != VIREO_OK) return status;
-    std::memcpy(staging_.mapped + at, static_cast<const uint8_t*>(from) + done, n);
-    if (const vireo_status status = copy(&half, staging_.buffer, at, block.buffer, offset + done, n);
-        status != VIREO_OK)
-      return status;
-    done += n;
-  }
-  return VIREO_OK;
-}
-
-vireo_status Device::read(const Block& block, uint64_t offset, void* to, uint64_t bytes) {
-  if (lost()) return VIREO_DEVICE_LOST;
-  if (block.mapped != nullptr) {
-    std::memcpy(to, block.mapped + offset, bytes);
-    return VIREO_OK;
-  }
-  const std::lock_guard<std::mutex> lock(staging_mutex_);
-  if (const vireo_status status = stage(); status != VIREO_OK) return status;
-  // While a piece is copied out of one half, the next one comes into the other.
-  uint64_t asked = 0, done = 0;
-  struct Piece {
-    Half* half = nullptr;
-    uint64_t at = 0, bytes = 0;
-  } pieces[2];
-  uint32_t first = 0, count = 0;
-  while (done < bytes) {
-    while (asked < bytes && count < 2) {
-      Piece& p = pieces[(first + count) % 2];
-      p = {&halves_[next_half_], next_half_ * kHalfBytes, std::min(kHalfBytes, bytes - asked)};
-      next_half_ ^= 1;
-      vireo_status status = await(p.half->last);
-      if (status == VIREO_OK) status = copy(p.half, block.buffer, offset + asked, staging_.buffer, p.at, p.bytes);
-      if (status != VIREO_OK) return status;
-      asked += p.bytes;
-      ++count;
-    }
-    const Piece& p = pieces[first];
-    if (const vireo_status status = await(p.half->last); status != VIREO_OK) return status;
-    std::memcpy(static_cast<uint8_t*>(to) + done, staging_.mapped + p.at, p.bytes);
-    done += p.bytes;
-    first ^= 1;
-    --count;
-  }
-  return VIREO_OK;
+  call_.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
+                           nullptr, 0, nullptr);
+  const vireo_status status = take(call_.EndCommandBuffer(commands));
+  return status == VIREO_OK ? submit(commands, out) : status;
 }
 
 }  // namespace vireo::vulkan

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "delegates/gpu/device/testing.h"
 #include "delegates/vulkan/fake/control.h"
-#include "delegates/vulkan/testing.h"
 #include "delegates/vulkan/vulkan.h"
 #include "tests/support/roots.h"
 
@@ -146,7 +146,7 @@ struct Session {
 
   Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const std::string& target = target_text())
       : d(*delegate), device(on), host(with) {
-    gpu::Schedule schedule = testing::add_schedule(kCount, kDepth);
+    gpu::Schedule schedule = gpu::testing::add_schedule(kCount, kDepth);
     schedule.target = target;
     const std::vector<uint8_t> bytes = gpu::write_schedule(schedule);
     blob_bytes = bytes.size();

@@ -13,6 +13,10 @@
 namespace vireo::vulkan {
 namespace {
 
+// What a submit takes on a desktop's driver, with its wait.
+constexpr double kLaunchNs = 50000;
+// Somewhat less than sixteen lanes of PCIe 3 carry.
+constexpr double kTransfer = 12e9;
 constexpr uint32_t kLeast = VK_API_VERSION_1_1, kMost = VK_API_VERSION_1_2;
 
 std::string version_text(uint32_t v) {
@@ -242,6 +246,9 @@ std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices lis
       lanes.minSubgroupSize == lanes.maxSubgroupSize)
     t.units = units_of(list, device);
 
+  card->emulated = card->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  card->launch_ns = kLaunchNs;
+  card->transfer = kTransfer;
   card->detail = card->name + ", Vulkan " + version_text(first.apiVersion) + ", subgroups of " +
                  std::to_string(t.subgroup) + (t.float16 ? ", float16" : "") +
                  (t.units.empty() ? "" : ", matrix units") + (t.int8 ? ", int8" : "") +

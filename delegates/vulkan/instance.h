@@ -10,30 +10,23 @@
 #include <string>
 #include <vector>
 
-#include "delegates/gpu/schedule/target.h"
+#include "delegates/gpu/device/device.h"
 #include "delegates/vulkan/functions.h"
 
 namespace vireo::vulkan {
 
 // A physical device that kernels can run on, with what its logical device will enable.
-struct Card {
+struct Card : gpu::Facts {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
-  std::string name;    // the driver's, of the chip
-  std::string vendor;  // "" where it is not known
-  std::string driver;  // its name and version
-  std::string detail;  // for people: version of Vulkan, subgroup, memory
+  std::string name;  // the driver's, of the chip
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint8_t uuid[VK_UUID_SIZE] = {};
   uint32_t queue_family = 0;
   VkPhysicalDeviceMemoryProperties memory = {};
-  uint64_t memory_bytes = 0;       // in heaps of its own
-  uint64_t allocation_bytes = 0;   // the most of one allocation
-  bool unified = false;            // its memory is the host's, and mapped
-  uint64_t place_alignment = 256;  // of what a kernel binds
-  uint64_t import_alignment = 0;   // of host memory that it can use in place; 0: it cannot
-  bool checked_access = false;     // accesses beyond a binding stay inside its buffer
-  bool timeline_is_core = false;   // else it is an extension's
-  gpu::Target target;
+  uint64_t allocation_bytes = 0;  // the most of one allocation
+  uint64_t import_alignment = 0;  // of host memory that it can use in place; 0: it cannot
+  bool checked_access = false;    // accesses beyond a binding stay inside its buffer
+  bool timeline_is_core = false;  // else it is an extension's
 };
 
 class Instance {

@@ -9,9 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "delegates/gpu/device/runner.h"
 #include "delegates/gpu/spirv/emit.h"
 #include "delegates/gpu/templates/product.h"
-#include "delegates/vulkan/runner.h"
+#include "delegates/vulkan/system.h"
 #include "sdk/base/half.h"
 
 namespace vireo::vulkan {
@@ -32,8 +33,8 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
   }
   return out;
 }
-Runner::Bytes as(DType type, const std::vector<float>& v) {
-  Runner::Bytes out(v.size() * static_cast<size_t>(dtype_bits(type) / 8));
+gpu::Runner::Bytes as(DType type, const std::vector<float>& v) {
+  gpu::Runner::Bytes out(v.size() * static_cast<size_t>(dtype_bits(type) / 8));
   for (size_t i = 0; i < v.size(); ++i) {
     if (type == DType::kF32) {
       std::memcpy(&out[i * 4], &v[i], 4);
@@ -69,7 +70,7 @@ gpu::ProductProblem problem_of(const Size& s) {
 }
 
 // Some elements against float64, relative to the sum of magnitudes.
-double error_of(const Size& s, const std::vector<float>& x, const std::vector<float>& w, const Runner::Bytes& y) {
+double error_of(const Size& s, const std::vector<float>& x, const std::vector<float>& w, const gpu::Runner::Bytes& y) {
   double most = 0;
   uint32_t seed = 7;
   for (int i = 0; i < 400; ++i) {
@@ -98,7 +99,7 @@ double error_of(const Size& s, const std::vector<float>& x, const std::vector<fl
   return most;
 }
 
-void bench(Runner* runner, const Size& s, const char* tile) {
+void bench(gpu::Runner* runner, const Size& s, const char* tile) {
   gpu::Target target = runner->target();
   target.half_products = !target.units.empty();
   const gpu::ProductProblem p = problem_of(s);
@@ -124,7 +125,7 @@ void bench(Runner* runner, const Size& s, const char* tile) {
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
   const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),
                            w = numbers(static_cast<size_t>(s.n * s.k), 2);
-  const std::vector<Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
+  const std::vector<gpu::Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
   const auto bytes = static_cast<uint64_t>(s.m * s.n * dtype_bits(s.x) / 8);
   gpu::Schedule schedule;
   schedule.inputs = {inputs[0].size(), inputs[1].size()};
@@ -139,7 +140,7 @@ void bench(Runner* runner, const Size& s, const char* tile) {
                      {gpu::Where::kInput, 1, 0, inputs[1].size()},
                      {gpu::Where::kOutput, 0, 0, bytes}};
   schedule.steps = {launch};
-  std::vector<Runner::Bytes> outputs;
+  std::vector<gpu::Runner::Bytes> outputs;
   std::string why = runner->run(schedule, inputs, {}, &outputs);
   double one = 0, many = 0;
   if (why.empty()) why = runner->time(schedule, inputs, 5, &one);
@@ -154,9 +155,9 @@ void bench(Runner* runner, const Size& s, const char* tile) {
 }
 
 int run(int count, char** arguments) {
-  Runner runner;
+  gpu::Runner runner(find_cards);
   if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
-  std::printf("%s, %s\n", runner.card().detail.c_str(), gpu::text_of(runner.target()).c_str());
+  std::printf("%s, %s\n", runner.facts().detail.c_str(), gpu::text_of(runner.target()).c_str());
   const char* const usual[] = {"512,512,512,hh",  "512,512,512,ff", "512,512,512,ff:0", "128,384,1536,hh",
                                "128,1536,384,ff", "197,192,768,ff", "3136,64,576,ff",   "49,2048,512,ff",
                                "1,4096,4096,fh",  "4,4096,4096,fh"};

@@ -21,6 +21,8 @@ void barrier(const DeviceFunctions& call, VkCommandBuffer commands, VkPipelineSt
 
 }  // namespace
 
+std::unique_ptr<gpu::Recordings> Device::recordings() { return std::make_unique<Recordings>(*this); }
+
 Recordings::~Recordings() {
   if (!device_.untouchable()) {
     const DeviceFunctions& call = device_.call();
@@ -86,8 +88,6 @@ vireo_status Recordings::allocate() {
     Recording& recording = kept_[r];
     recording.commands = made[r];
     recording.sets.resize(steps);
-    recording.places.resize(schedule_.inputs.size() + schedule_.outputs.size());
-    recording.ids.resize(recording.places.size());
     VkDescriptorSetAllocateInfo sets = {};
     sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
     sets.descriptorPool = descriptors_;
@@ -101,60 +101,19 @@ vireo_status Recordings::allocate() {
   return VIREO_OK;
 }
 
-vireo_status Recordings::at(const Place* places, const OwnPlaces& own, VkCommandBuffer* out) {
-  const size_t count = schedule_.inputs.size() + schedule_.outputs.size();
-  const auto id_of = [](const Place& at) { return at.buffer == nullptr ? 0 : at.buffer->id; };
-  const auto has_them = [&](const Recording& r) {
-    for (size_t i = 0; i < count; ++i) {
-      if (r.ids[i] != id_of(places[i]) || r.places[i].offset != places[i].offset) return false;
-    }
-    return r.used != 0;
-  };
-  Recording* found = std::find_if(kept_, kept_ + kKept, has_them);
-  if (found == kept_ + kKept) {
-    found =
-        std::min_element(kept_, kept_ + kKept, [](const Recording& a, const Recording& b) { return a.used < b.used; });
-    found->used = 0;
-    for (size_t i = 0; i < count; ++i) {
-      found->places[i] = places[i];
-      found->ids[i] = id_of(places[i]);
-    }
-    if (const vireo_status status = record(own, found); status != VIREO_OK) return status;
-  }
-  found->used = ++asked_;
-  *out = found->commands;
-  return VIREO_OK;
-}
-
-Place Recordings::place_of(const Recording& recording, const OwnPlaces& own, const gpu::Binding& b) const {
-  switch (b.where) {
-    case gpu::Where::kWeights:
-      return {own.weights[b.index].buffer, own.weights[b.index].offset + b.offset};
-    case gpu::Where::kInner:
-      return {own.inner.buffer, own.inner.offset + b.offset};
-    case gpu::Where::kData:
-      return {own.data.buffer, own.data.offset + b.offset};
-    case gpu::Where::kErrors:
-      return {own.errors.buffer, own.errors.offset + b.offset};
-    default: {
-      const Place& at = recording.places[b.where == gpu::Where::kInput ? b.index : schedule_.inputs.size() + b.index];
-      return {at.buffer, at.offset + b.offset};
-    }
-  }
-}
-
-void Recordings::write_set(const Recording& recording, const OwnPlaces& own, uint32_t step) {
+void Recordings::write_set(const Recording& recording, const gpu::Place* places, const gpu::OwnPlaces& own,
+                           uint32_t step) {
   constexpr uint32_t kMost = 32;  // bits of gpu::Kernel::writes
   std::array<VkDescriptorBufferInfo, kMost> ranges;
   std::array<VkWriteDescriptorSet, kMost> writes;
   const std::vector<gpu::Binding>& bindings = schedule_.steps[step].bindings;
   const auto count = static_cast<uint32_t>(std::min<size_t>(bindings.size(), kMost));
   for (uint32_t i = 0; i < count; ++i) {
-    const Place at = place_of(recording, own, bindings[i]);
+    const gpu::Place at = place_of(schedule_, places, own, bindings[i]);
     VkDescriptorBufferInfo& range = ranges[i];
-    range.buffer = at.buffer->block.buffer;
+    range.buffer = buffer_of(at.buffer->block);
     range.offset = at.offset;
-    range.range = words_up(bindings[i].bytes);
+    range.range = gpu::words_up(bindings[i].bytes);
     writes[i] = {};
     writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
     writes[i].dstSet = recording.sets[step];
@@ -166,9 +125,12 @@ void Recordings::write_set(const Recording& recording, const OwnPlaces& own, uin
   device_.call().UpdateDescriptorSets(device_.handle(), count, writes.data(), 0, nullptr);
 }
 
-vireo_status Recordings::record(const OwnPlaces& own, Recording* recording) {
+vireo_status Recordings::record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own,
+                                gpu::Commands* out) {
   const DeviceFunctions& call = device_.call();
-  const VkCommandBuffer commands = recording->commands;
+  const Recording& recording = kept_[slot];
+  const VkCommandBuffer commands = recording.commands;
+  *out = commands;
   VkCommandBufferBeginInfo begin = {};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   if (const VkResult result = call.BeginCommandBuffer(commands, &begin); result != VK_SUCCESS)
@@ -181,12 +143,12 @@ vireo_status Recordings::record(const OwnPlaces& own, Recording* recording) {
   for (uint32_t s = 0; s < schedule_.steps.size(); ++s) {
     const gpu::Launch& step = schedule_.steps[s];
     const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
-    write_set(*recording, own, s);
+    write_set(recording, places, own, s);
     if (step.barrier) barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
     if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
     last = &pipeline;
     call.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline, 0, 1,
-                               &recording->sets[s], 0, nullptr);
+                               &recording.sets[s], 0, nullptr);
     if (!step.push.empty()) {
       call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());

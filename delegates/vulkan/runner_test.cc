@@ -1,20 +1,21 @@
-#include "delegates/vulkan/runner.h"
+#include "delegates/gpu/device/runner.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <numeric>
 
-#include "delegates/vulkan/testing.h"
+#include "delegates/gpu/device/testing.h"
+#include "delegates/vulkan/system.h"
 
 namespace vireo::vulkan::runner_test {
 namespace {
 
-using testing::add_kernel;
-using testing::add_schedule;
+using gpu::testing::add_kernel;
+using gpu::testing::add_schedule;
 
-Runner::Bytes bytes_of(const std::vector<uint32_t>& values) {
-  Runner::Bytes bytes(values.size() * 4);
+gpu::Runner::Bytes bytes_of(const std::vector<uint32_t>& values) {
+  gpu::Runner::Bytes bytes(values.size() * 4);
   if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
@@ -29,20 +30,20 @@ class RunnerTest : public ::testing::Test {
   void SetUp() override {
     if (!runner_.why().empty()) GTEST_SKIP() << runner_.why();
   }
-  Runner runner_;
+  gpu::Runner runner_{find_cards};
 };
 
 TEST_F(RunnerTest, KernelWritesItsBindingOnly) {
-  std::vector<Runner::Bytes> bindings = {bytes_of(counted(21, 5)), Runner::Bytes(21 * 4 + 8, 0x11)};
+  std::vector<gpu::Runner::Bytes> bindings = {bytes_of(counted(21, 5)), gpu::Runner::Bytes(21 * 4 + 8, 0x11)};
   ASSERT_EQ(runner_.run(add_kernel(), {3, 1, 1}, {21, 1000}, &bindings), "");
   EXPECT_EQ(bindings[0], bytes_of(counted(21, 5)));
-  Runner::Bytes expected = bytes_of(counted(21, 1005));
+  gpu::Runner::Bytes expected = bytes_of(counted(21, 1005));
   expected.resize(expected.size() + 8, 0x11);
   EXPECT_EQ(bindings[1], expected);
 }
 
 TEST_F(RunnerTest, StepsSeeEachOthersResults) {
-  std::vector<Runner::Bytes> y;
+  std::vector<gpu::Runner::Bytes> y;
   ASSERT_EQ(runner_.run(add_schedule(1000, 33), {bytes_of(counted(1000, 7))}, {}, &y), "");
   ASSERT_EQ(y.size(), 1u);
   EXPECT_EQ(y[0], bytes_of(counted(1000, 40)));
@@ -51,15 +52,15 @@ TEST_F(RunnerTest, StepsSeeEachOthersResults) {
 TEST_F(RunnerTest, WeightsAreUploaded) {
   gpu::Schedule s = add_schedule(64, 1);
   s.weights = {{128, -1, 4}, {256, -1, 5}};
-  const std::vector<Runner::Bytes> constants = {bytes_of(counted(32, 900)), bytes_of(counted(64, 50))};
+  const std::vector<gpu::Runner::Bytes> constants = {bytes_of(counted(32, 900)), bytes_of(counted(64, 50))};
   s.steps[0].bindings[0] = {gpu::Where::kWeights, 1, 0, 256};
-  std::vector<Runner::Bytes> y;
+  std::vector<gpu::Runner::Bytes> y;
   ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, constants, &y), "");
   EXPECT_EQ(y[0], bytes_of(counted(64, 51)));
   s.steps[0].bindings[0] = {gpu::Where::kWeights, 0, 0, 128};
   s.steps[0].push = {32, 3};
   ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 0))}, constants, &y), "");
-  Runner::Bytes expected = bytes_of(counted(32, 903));
+  gpu::Runner::Bytes expected = bytes_of(counted(32, 903));
   expected.resize(256, 0xA5);  // what nobody wrote
   EXPECT_EQ(y[0], expected);
 }
@@ -70,7 +71,7 @@ TEST_F(RunnerTest, EmptyValuesHaveNoPlace) {
   s.inputs.push_back(0);
   s.outputs.insert(s.outputs.begin(), 0);
   s.steps.back().bindings.back().index = 1;
-  std::vector<Runner::Bytes> y;
+  std::vector<gpu::Runner::Bytes> y;
   ASSERT_EQ(runner_.run(s, {bytes_of(counted(64, 3)), {}}, {}, &y), "");
   ASSERT_EQ(y.size(), 2u);
   EXPECT_TRUE(y[0].empty());
@@ -81,7 +82,7 @@ TEST_F(RunnerTest, EmptyValuesHaveNoPlace) {
 TEST_F(RunnerTest, DISABLED_BarrierIsMissing) {
   gpu::Schedule s = add_schedule(1000, 3);
   s.steps[1].barrier = false;
-  std::vector<Runner::Bytes> y;
+  std::vector<gpu::Runner::Bytes> y;
   ASSERT_EQ(runner_.run(s, {bytes_of(counted(1000, 7))}, {}, &y), "");
 }
 

@@ -11,7 +11,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "delegates/vulkan/runner.h"
+#include "delegates/gpu/device/runner.h"
+#include "delegates/vulkan/system.h"
 
 namespace vireo::vulkan {
 namespace {
@@ -19,12 +20,12 @@ namespace {
 constexpr int kLaunches = 20;  // of one submit
 
 // Seconds of one launch, with the barrier before it.
-std::string time_launch(Runner* runner, const gpu::Schedule& all, gpu::Launch step, double* seconds) {
+std::string time_launch(gpu::Runner* runner, const gpu::Schedule& all, gpu::Launch step, double* seconds) {
   gpu::Schedule s = all;
   s.kernels = {all.kernels[step.kernel]};
   step.kernel = 0;
   step.barrier = true;
-  std::vector<Runner::Bytes> inputs;
+  std::vector<gpu::Runner::Bytes> inputs;
   for (const uint64_t bytes : s.inputs) inputs.emplace_back(bytes);
   double one = 0, many = 0;
   s.steps = {step};
@@ -41,7 +42,7 @@ struct Row {
   double seconds = 0;
 };
 
-std::string bench(Runner* runner, const char* file) {
+std::string bench(gpu::Runner* runner, const char* file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   std::vector<uint64_t> aligned(bytes.size() / 8 + 1);
@@ -68,7 +69,7 @@ std::string bench(Runner* runner, const char* file) {
     if (why = time_launch(runner, s, s.steps[r.step], &r.seconds); !why.empty()) return why;
     sum += r.times * r.seconds;
   }
-  std::vector<Runner::Bytes> inputs;
+  std::vector<gpu::Runner::Bytes> inputs;
   for (const uint64_t n : s.inputs) inputs.emplace_back(n);
   double whole = 0;
   if (why = runner->time(s, inputs, 20, &whole); !why.empty()) return why;
@@ -91,7 +92,7 @@ std::string bench(Runner* runner, const char* file) {
 }
 
 int run(int count, char** files) {
-  Runner runner;
+  gpu::Runner runner(find_cards);
   if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
   for (int i = 1; i < count; ++i) {
     if (const std::string why = bench(&runner, files[i]); !why.empty()) {

@@ -1,15 +1,16 @@
 // The templates' own tests, on the first card.
 #include <cstdio>
 
+#include "delegates/gpu/device/runner.h"
 #include "delegates/gpu/templates/testing.h"
-#include "delegates/vulkan/runner.h"
+#include "delegates/vulkan/system.h"
 
 namespace vireo::gpu {
 namespace {
 
 // Kept to the end: making a device takes longer than a trial.
 TrialCard find_card() {
-  static vulkan::Runner runner;
+  static Runner runner(vulkan::find_cards);
   TrialCard card;
   if (!runner.why().empty()) {
     std::printf("SKIPPED: %s\n", runner.why().c_str());

@@ -1,34 +1,32 @@
-#include "delegates/vulkan/runner.h"
+#include "delegates/gpu/device/runner.h"
 
 #include <chrono>
 #include <utility>
 
-#include "delegates/vulkan/part.h"
+#include "delegates/gpu/device/part.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 
-Runner::Runner(const char* library) : instance_(Instance::open(library, &why_)) {
-  if (instance_ != nullptr) (void)Device::open(*instance_, card(), &device_, &why_);
+Runner::Runner(const Finder& find) : system_(find(&why_)) {
+  if (system_ != nullptr) (void)system_->open(0, &device_, &why_);
 }
 
-Runner::~Runner() = default;
-
-std::string Runner::run_some(const gpu::Schedule& schedule, const std::vector<const void*>& constants,
+std::string Runner::run_some(const Schedule& schedule, const std::vector<const void*>& constants,
                              std::vector<Bytes>* values, int runs, double* seconds) {
   if (!why_.empty()) return why_;
-  Buffer arena;
+  Memory arena;
   arena.device = device_;
   arena.id = device_->next_id();
   uint64_t bytes = 0;
   const auto place = [&](uint64_t size) {
     const Place at = {&arena, bytes};
-    bytes += gpu::place_up(size + 1);
+    bytes += place_up(size + 1);
     return at;
   };
   std::vector<Place> places;
   OwnPlaces own;
   for (const Bytes& value : *values) places.push_back(value.empty() ? Place() : place(value.size()));
-  for (const gpu::Weight& w : schedule.weights) own.weights.push_back(place(w.bytes));
+  for (const Weight& w : schedule.weights) own.weights.push_back(place(w.bytes));
   own.inner = place(schedule.inner_bytes);
   own.data = place(schedule.data.size());
   std::string why;
@@ -61,8 +59,8 @@ std::string Runner::run_some(const gpu::Schedule& schedule, const std::vector<co
   return why;
 }
 
-std::string Runner::run(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs,
-                        const std::vector<Bytes>& constants, std::vector<Bytes>* outputs) {
+std::string Runner::run(const Schedule& schedule, const std::vector<Bytes>& inputs, const std::vector<Bytes>& constants,
+                        std::vector<Bytes>* outputs) {
   std::vector<Bytes> values = inputs;
   for (const uint64_t bytes : schedule.outputs) values.emplace_back(bytes, uint8_t{0xA5});
   std::vector<const void*> sources;
@@ -72,26 +70,28 @@ std::string Runner::run(const gpu::Schedule& schedule, const std::vector<Bytes>&
   return why;
 }
 
-std::string Runner::time(const gpu::Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds) {
+std::string Runner::time(const Schedule& schedule, const std::vector<Bytes>& inputs, int runs, double* seconds) {
   std::vector<Bytes> values = inputs;
   for (const uint64_t bytes : schedule.outputs) values.emplace_back(bytes, uint8_t{0xA5});
   return run_some(schedule, {}, &values, runs, seconds);
 }
 
-std::string Runner::compile(const gpu::Kernel& kernel, double* seconds) {
+std::string Runner::compile(const Kernel& kernel, double* seconds) {
   if (!why_.empty()) return why_;
-  std::vector<std::shared_ptr<Pipelines::Pipeline>> made;
-  uint32_t failed = 0;
+  Schedule schedule;
+  schedule.kernels = {kernel};
+  const std::unique_ptr<Recordings> recordings = device_->recordings();
+  std::string why;
   const auto begin = std::chrono::steady_clock::now();
-  const VkResult result = device_->pipelines().make({kernel}, &made, &failed);
+  (void)recordings->make(std::move(schedule), &why);
   *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return result == VK_SUCCESS ? "" : "the driver does not compile " + kernel.name;
+  return why;
 }
 
-std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>& groups,
-                        const std::vector<uint32_t>& push, std::vector<Bytes>* bindings) {
-  gpu::Schedule schedule;
-  gpu::Launch step;
+std::string Runner::run(const Kernel& kernel, const std::array<uint32_t, 3>& groups, const std::vector<uint32_t>& push,
+                        std::vector<Bytes>* bindings) {
+  Schedule schedule;
+  Launch step;
   schedule.kernels = {kernel};
   step.groups = groups;
   step.push = push;
@@ -109,7 +109,7 @@ std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>
   for (size_t v = 0; v < order.size(); ++v) {
     const bool input = v < schedule.inputs.size();
     const auto index = static_cast<uint32_t>(input ? v : v - schedule.inputs.size());
-    step.bindings[order[v]] = {input ? gpu::Where::kInput : gpu::Where::kOutput, index, 0, values[v].size()};
+    step.bindings[order[v]] = {input ? Where::kInput : Where::kOutput, index, 0, values[v].size()};
   }
   schedule.steps = {step};
   std::string why = run_once(schedule, {}, &values);
@@ -117,4 +117,4 @@ std::string Runner::run(const gpu::Kernel& kernel, const std::array<uint32_t, 3>
   return why;
 }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu

@@ -1,6 +1,6 @@
-#include "delegates/vulkan/testing.h"
+#include "delegates/gpu/device/testing.h"
 
-namespace vireo::vulkan::testing {
+namespace vireo::gpu::testing {
 namespace {
 
 // What spirv-as makes of it, for Vulkan 1.1:
@@ -29,8 +29,8 @@ const uint32_t kAdd[] = {
 
 }  // namespace
 
-gpu::Kernel add_kernel() {
-  gpu::Kernel k;
+Kernel add_kernel() {
+  Kernel k;
   k.name = "add";
   k.words.assign(std::begin(kAdd), std::end(kAdd));
   k.size = {8, 1, 1};
@@ -40,25 +40,25 @@ gpu::Kernel add_kernel() {
   return k;
 }
 
-gpu::Schedule add_schedule(uint32_t count, uint32_t depth) {
-  gpu::Schedule s;
-  const uint64_t bytes = uint64_t{count} * 4, room = gpu::place_up(bytes);
+Schedule add_schedule(uint32_t count, uint32_t depth) {
+  Schedule s;
+  const uint64_t bytes = uint64_t{count} * 4, room = place_up(bytes);
   s.inputs = {bytes};
   s.outputs = {bytes};
   s.inner_bytes = 2 * room;
   s.kernels = {add_kernel()};
   for (uint32_t d = 0; d < depth; ++d) {
-    gpu::Launch launch;
+    Launch launch;
     launch.groups = {(count + 7) / 8, 1, 1};
     launch.push = {count, 1};
     launch.barrier = d != 0;
-    launch.bindings.push_back(d == 0 ? gpu::Binding{gpu::Where::kInput, 0, 0, bytes}
-                                     : gpu::Binding{gpu::Where::kInner, 0, d % 2 * room, bytes});
-    launch.bindings.push_back(d + 1 == depth ? gpu::Binding{gpu::Where::kOutput, 0, 0, bytes}
-                                             : gpu::Binding{gpu::Where::kInner, 0, (d + 1) % 2 * room, bytes});
+    launch.bindings.push_back(d == 0 ? Binding{Where::kInput, 0, 0, bytes}
+                                     : Binding{Where::kInner, 0, d % 2 * room, bytes});
+    launch.bindings.push_back(d + 1 == depth ? Binding{Where::kOutput, 0, 0, bytes}
+                                             : Binding{Where::kInner, 0, (d + 1) % 2 * room, bytes});
     s.steps.push_back(launch);
   }
   return s;
 }
 
-}  // namespace vireo::vulkan::testing
+}  // namespace vireo::gpu::testing

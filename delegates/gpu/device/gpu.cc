@@ -1,10 +1,10 @@
-#include "delegates/vulkan/gpu.h"
+#include "delegates/gpu/device/gpu.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 namespace {
 
 constexpr size_t kMostWeights = 256;  // parts; beyond that some are lowered again
@@ -16,24 +16,24 @@ vireo_host copy_of(const vireo_host& host) {
   return copy;
 }
 
-gpu::Target with_halves(gpu::Target target) {
+Target with_halves(Target target) {
   target.half_products = !target.units.empty();
   return target;
 }
 
 }  // namespace
 
-Gpu::Gpu(const Instance& instance, const Card& card, const vireo_host& host, uint32_t index)
-    : instance_(instance),
-      card_(card),
+Gpu::Gpu(std::string name, const Facts& facts, Opener open, const vireo_host& host)
+    : name_(std::move(name)),
+      facts_(facts),
+      open_(std::move(open)),
       host_(copy_of(host)),
-      halves_(with_halves(card.target)),
-      name_(index == 0 ? "vulkan" : "vulkan" + std::to_string(index)) {}
+      halves_(with_halves(facts.target)) {}
 
 vireo_status Gpu::device(std::shared_ptr<Device>* out, std::string* why) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (device_ == nullptr) {
-    if (const vireo_status status = Device::open(instance_, card_, &device_, why); status != VIREO_OK) return status;
+    if (const vireo_status status = open_(&device_, why); status != VIREO_OK) return status;
   }
   if (device_->lost()) {
     *why = "the device is lost";
@@ -87,4 +87,4 @@ void Gpu::keep(std::shared_ptr<const Weights> weights) {
   if (weights_.size() > kMostWeights) weights_.pop_back();
 }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu

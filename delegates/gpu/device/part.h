@@ -1,7 +1,7 @@
 // A part as it runs. Most memory that kernels see is the host's to plan: values, weights and inner values lie in
 // buffers.
-#ifndef VIREO_DELEGATES_VULKAN_PART_H_
-#define VIREO_DELEGATES_VULKAN_PART_H_
+#ifndef VIREO_DELEGATES_GPU_DEVICE_PART_H_
+#define VIREO_DELEGATES_GPU_DEVICE_PART_H_
 
 #include <atomic>
 #include <cstdint>
@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "delegates/gpu/device/device.h"
 #include "delegates/gpu/templates/expression.h"
-#include "delegates/vulkan/device.h"
-#include "delegates/vulkan/recordings.h"
 #include "vireo/delegate.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 
 // What a run brings where extents change from run to run: of vireo_delegate.submit.
 struct Run {
@@ -30,19 +29,19 @@ class Source {
   // The extents that change, and the contents that steer, in an order of its own.
   virtual std::vector<int64_t> key(const Run& run) const = 0;
   // "" or why the device does not run it so.
-  virtual std::string lower(const Run& run, gpu::Schedule* out) const = 0;
+  virtual std::string lower(const Run& run, Schedule* out) const = 0;
 };
 
 class Part {
  public:
-  explicit Part(std::shared_ptr<Device> device) : device_(std::move(device)), bounds_(*device_) {}
+  explicit Part(std::shared_ptr<Device> device) : device_(std::move(device)), bounds_(device_->recordings()) {}
   ~Part();
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
   // Makes pipelines. `own` has the places of the schedule's weights and inner values; `source` is there if the schedule
   // is open. On an error *why says what failed.
-  vireo_status load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);
+  vireo_status load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);
   // The names of the part's nodes, which live as long as the model: for errors of a run.
   void set_names(std::vector<const char*> names) { names_ = std::move(names); }
   // Inputs, then outputs, as many as the schedule has. Nothing is under way.
@@ -51,7 +50,7 @@ class Part {
   vireo_status submit(const Run& run, std::string* why);
   // An error of the run that a kernel found, and the name of its node, or null.
   struct Found {
-    gpu::RunError what = gpu::RunError::kNone;
+    RunError what = RunError::kNone;
     const char* node = nullptr;
   };
   // VIREO_INVALID_ARGUMENT: *found says why.
@@ -60,7 +59,7 @@ class Part {
   // From any thread.
   void cancel();
 
-  const gpu::Schedule& schedule() const { return bounds_.schedule(); }
+  const Schedule& schedule() const { return bounds_->schedule(); }
 
  private:
   // What runs a set of extents.
@@ -78,13 +77,13 @@ class Part {
   bool take_error(Found* out);
 
   std::shared_ptr<Device> device_;
-  Recordings bounds_;  // of fixed shapes, or at the bounds
+  std::unique_ptr<Recordings> bounds_;  // of fixed shapes, or at the bounds
   OwnPlaces own_;
-  Buffer errors_;
+  Memory errors_;
   std::vector<const char*> names_;
   std::vector<Place> places_;
   bool has_places_ = false;
-  VkCommandBuffer bound_ = VK_NULL_HANDLE;  // of fixed shapes
+  Commands bound_ = nullptr;  // of fixed shapes
   std::unique_ptr<Source> source_;
   uint64_t table_bytes_ = 0;
   const Prepared* tables_of_ = nullptr;  // whose tables are on the device
@@ -93,6 +92,6 @@ class Part {
   std::atomic<bool> cancelled_{false};
 };
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu
 
-#endif  // VIREO_DELEGATES_VULKAN_PART_H_
+#endif  // VIREO_DELEGATES_GPU_DEVICE_PART_H_

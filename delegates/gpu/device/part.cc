@@ -1,10 +1,10 @@
-#include "delegates/vulkan/part.h"
+#include "delegates/gpu/device/part.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 
 Part::~Part() {
   cancel();
@@ -13,10 +13,10 @@ Part::~Part() {
 
 bool Part::holds(const Place& at, uint64_t bytes) const {
   return at.buffer != nullptr && at.buffer->device == device_ && at.offset <= at.buffer->block.bytes &&
-         at.buffer->block.bytes - at.offset >= bytes && at.offset % device_->card().place_alignment == 0;
+         at.buffer->block.bytes - at.offset >= bytes && at.offset % device_->facts().place_alignment == 0;
 }
 
-vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why) {
+vireo_status Part::load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why) {
   source_ = std::move(source);
   own_ = std::move(own);
   bool good = own_.weights.size() == schedule.weights.size() &&
@@ -44,7 +44,7 @@ vireo_status Part::load(gpu::Schedule schedule, OwnPlaces own, std::unique_ptr<S
     errors_.device = device_;
     own_.errors = {&errors_, 0};
   }
-  return bounds_.make(std::move(schedule), why);
+  return bounds_->make(std::move(schedule), why);
 }
 
 vireo_status Part::bind(const Place* places) {
@@ -54,10 +54,10 @@ vireo_status Part::bind(const Place* places) {
     const uint64_t bytes = i < inputs ? schedule().inputs[i] : schedule().outputs[i - inputs];
     if (bytes != 0 && !holds(places[i], words_up(bytes))) return VIREO_INVALID_ARGUMENT;  // an empty value has no place
   }
-  bound_ = VK_NULL_HANDLE;
+  bound_ = nullptr;
   has_places_ = true;
   places_.assign(places, places + places_.size());
-  return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_.at(places_.data(), own_, &bound_);
+  return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_->at(places_.data(), own_, &bound_);
 }
 
 vireo_status Part::write_tables(const std::vector<uint8_t>& tables, std::string* why) {
@@ -74,7 +74,7 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
   } else {
-    gpu::Schedule made;
+    Schedule made;
     *why = source_->lower(run, &made);
     if (why->empty() && (made.inner_bytes > schedule().inner_bytes || made.data.size() > table_bytes_))
       *why = "it takes more memory than was expected at the bounds";
@@ -82,7 +82,7 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
     if (why->empty() && made.weights != schedule().weights) *why = "it reads other constants than at the bounds";
     if (!why->empty()) return VIREO_UNSUPPORTED;
     std::vector<uint8_t> tables = std::move(made.data);
-    auto recordings = std::make_unique<Recordings>(*device_);
+    std::unique_ptr<Recordings> recordings = device_->recordings();
     if (const vireo_status status = recordings->make(std::move(made), why); status != VIREO_OK) return status;
     if (kept_.size() == kKeptExtents) {
       if (tables_of_ == &kept_.back()) tables_of_ = nullptr;
@@ -101,14 +101,14 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
 }
 
 vireo_status Part::submit(const Run& run, std::string* why) {
-  VkCommandBuffer commands = bound_;
+  Commands commands = bound_;
   if (source_ != nullptr) {
     if (run.graph == nullptr || !has_places_) return VIREO_INVALID_ARGUMENT;
     Recordings* recordings = nullptr;
     if (const vireo_status status = prepare(run, &recordings, why); status != VIREO_OK) return status;
     if (const vireo_status status = recordings->at(places_.data(), own_, &commands); status != VIREO_OK) return status;
   }
-  if (commands == VK_NULL_HANDLE) return VIREO_INVALID_ARGUMENT;
+  if (commands == nullptr) return VIREO_INVALID_ARGUMENT;
   cancelled_.store(false);
   ticket_.store(0);
   Ticket ticket = 0;
@@ -127,7 +127,7 @@ bool Part::take_error(Found* out) {
   const uint32_t* const first = std::find_if(words, words + count, [](uint32_t word) { return word != 0; });
   if (first == words + count) return false;
   const auto at = static_cast<size_t>(first - words);
-  *out = {static_cast<gpu::RunError>(*first), at < names_.size() ? names_[at] : nullptr};
+  *out = {static_cast<RunError>(*first), at < names_.size() ? names_[at] : nullptr};
   std::fill(words, words + count, 0u);
   return true;
 }
@@ -146,4 +146,4 @@ void Part::cancel() {
   device_->settle(ticket);
 }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu

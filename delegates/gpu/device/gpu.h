@@ -1,6 +1,6 @@
 // One card as the host sees it: a device of the delegate, behind which logical devices come and go.
-#ifndef VIREO_DELEGATES_VULKAN_GPU_H_
-#define VIREO_DELEGATES_VULKAN_GPU_H_
+#ifndef VIREO_DELEGATES_GPU_DEVICE_GPU_H_
+#define VIREO_DELEGATES_GPU_DEVICE_GPU_H_
 
 #include <cstdint>
 #include <list>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "delegates/gpu/device/device.h"
 #include "delegates/gpu/schedule/schedule.h"
-#include "delegates/vulkan/device.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 
 // What `call` gives. What it lacks memory or a thread for must not leave through a table in C.
 template <class Call>
@@ -26,13 +26,14 @@ vireo_status guarded(const Call& call) {
 
 class Gpu {
  public:
-  Gpu(const Instance& instance, const Card& card, const vireo_host& host, uint32_t index);
+  // `facts` outlive it. `name` is what sessions call the device by; `open` opens the card, once and after each reset.
+  Gpu(std::string name, const Facts& facts, Opener open, const vireo_host& host);
 
-  const Card& card() const { return card_; }
+  const Facts& facts() const { return facts_; }
   const vireo_host& host() const { return host_; }
   const std::string& name() const { return name_; }
   // What kernels are made for, by what the session lets them do to float32. Compiled parts are for its text.
-  const gpu::Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : card_.target; }
+  const Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : facts_.target; }
 
   // The logical device, which the first call opens: listing devices starts none. Of a lost one VIREO_DEVICE_LOST.
   vireo_status device(std::shared_ptr<Device>* out, std::string* why);
@@ -48,18 +49,18 @@ class Gpu {
     std::vector<uint32_t> nodes;
     vireo_math math = VIREO_MATH_EXACT;
     std::vector<vireo_packed> list;
-    std::vector<gpu::Weight> kept;  // what each of them is
+    std::vector<Weight> kept;  // what each of them is
   };
   // Null: they are not known any more.
   std::shared_ptr<const Weights> weights(const vireo_graph* graph, const vireo_part& part);
   void keep(std::shared_ptr<const Weights> weights);
 
  private:
-  const Instance& instance_;
-  const Card& card_;
-  const vireo_host host_;
-  const gpu::Target halves_;  // where there are matrix units, products of halves
   const std::string name_;
+  const Facts& facts_;
+  const Opener open_;
+  const vireo_host host_;
+  const Target halves_;  // where there are matrix units, products of halves
   std::mutex mutex_;
   std::shared_ptr<Device> device_;
   std::list<std::shared_ptr<const Weights>> weights_;  // the newest first
@@ -76,6 +77,6 @@ vireo_math math_of(const Struct* s) {
 // What enumerate handed out.
 inline Gpu& gpu_of(void* device) { return *static_cast<Gpu*>(device); }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu
 
-#endif  // VIREO_DELEGATES_VULKAN_GPU_H_
+#endif  // VIREO_DELEGATES_GPU_DEVICE_GPU_H_

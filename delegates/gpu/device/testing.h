@@ -1,18 +1,18 @@
 // A kernel that tests run where no generator is needed, and the schedule around it.
-#ifndef VIREO_DELEGATES_VULKAN_TESTING_H_
-#define VIREO_DELEGATES_VULKAN_TESTING_H_
+#ifndef VIREO_DELEGATES_GPU_DEVICE_TESTING_H_
+#define VIREO_DELEGATES_GPU_DEVICE_TESTING_H_
 
 #include <vector>
 
 #include "delegates/gpu/schedule/schedule.h"
 
-namespace vireo::vulkan::testing {
+namespace vireo::gpu::testing {
 
 // y[i] = x[i] + word 1 for i below word 0, of 32-bit integers: binding 0 is x, 1 is y, eight to a workgroup.
-gpu::Kernel add_kernel();
+Kernel add_kernel();
 // y[i] = x[i] + depth for `count` integers: `depth` steps that add 1, through inner values.
-gpu::Schedule add_schedule(uint32_t count, uint32_t depth);
+Schedule add_schedule(uint32_t count, uint32_t depth);
 
-}  // namespace vireo::vulkan::testing
+}  // namespace vireo::gpu::testing
 
-#endif  // VIREO_DELEGATES_VULKAN_TESTING_H_
+#endif  // VIREO_DELEGATES_GPU_DEVICE_TESTING_H_

@@ -1,4 +1,4 @@
-#include "delegates/vulkan/source.h"
+#include "delegates/gpu/device/source.h"
 
 #include <set>
 
@@ -6,12 +6,12 @@
 #include "sdk/graph/graph_reader.h"
 #include "sdk/ops/kernel.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 namespace {
 
 class PartSource final : public Source {
  public:
-  PartSource(const gpu::Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part)
+  PartSource(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part)
       : target_(target),
         host_(host),
         nodes_(part.nodes, part.nodes + part.node_count),
@@ -28,7 +28,7 @@ class PartSource final : public Source {
       }
     }
     open_.assign(open.begin(), open.end());
-    steering_ = gpu::steering_inputs(host_, graph, part);
+    steering_ = steering_inputs(host_, graph, part);
   }
 
   std::vector<int64_t> key(const Run& run) const override {
@@ -46,11 +46,11 @@ class PartSource final : public Source {
     return all;
   }
 
-  std::string lower(const Run& run, gpu::Schedule* out) const override {
+  std::string lower(const Run& run, Schedule* out) const override {
     const vireo_part part = this->part();
     std::vector<const void*> contents(inputs_.size(), nullptr);
     for (const uint32_t i : steering_) contents[i] = run.inputs[i]->data;
-    return gpu::lower_run(target_, host_, run.graph, part, contents.data(), out).why;
+    return lower_run(target_, host_, run.graph, part, contents.data(), out).why;
   }
 
  private:
@@ -65,7 +65,7 @@ class PartSource final : public Source {
     return part;
   }
 
-  const gpu::Target& target_;
+  const Target& target_;
   const vireo_host host_;
   const std::vector<uint32_t> nodes_;
   const std::vector<int32_t> inputs_, outputs_;
@@ -75,9 +75,9 @@ class PartSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> make_source(const gpu::Target& target, const vireo_host& host, const vireo_graph* graph,
+std::unique_ptr<Source> make_source(const Target& target, const vireo_host& host, const vireo_graph* graph,
                                     const vireo_part& part) {
   return std::make_unique<PartSource>(target, host, graph, part);
 }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu

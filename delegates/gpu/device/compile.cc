@@ -1,28 +1,28 @@
-#include "delegates/vulkan/compile.h"
+#include "delegates/gpu/device/compile.h"
 
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "delegates/gpu/device/part.h"
 #include "delegates/gpu/lower/lower.h"
-#include "delegates/vulkan/part.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 namespace {
 
-// Layouts of constants (gpu::Weight): as the model has it; with channels and taps exchanged; the same in float16.
+// Layouts of constants (Weight): as the model has it; with channels and taps exchanged; the same in float16.
 constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3;
 
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   return guarded([&] {
-    const gpu::Target& target = gpu_of(device).target(math_of(claims));
+    const Target& target = gpu_of(device).target(math_of(claims));
     const uint32_t count = host->node_count(graph);
     vireo_status status = VIREO_OK;
     for (uint32_t n = 0; n < count && status == VIREO_OK; ++n) {
       vireo_claim taken = VIREO_CLAIM_INIT;
       taken.node = n;
       taken.flags = VIREO_CLAIM_JOINS;
-      const std::string why = gpu::refusal(target, *host, graph, n, &taken.kernel);
+      const std::string why = refusal(target, *host, graph, n, &taken.kernel);
       status = why.empty() ? claims->take(claims->context, &taken) : claims->leave(claims->context, n, why.c_str());
     }
     return status;
@@ -31,11 +31,11 @@ vireo_status claim(void* device, const vireo_host* host, const vireo_graph* grap
 
 // The constants that a schedule names, as the host is to keep them.
 vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                          const gpu::Schedule& schedule, Gpu::Weights* out) {
+                          const Schedule& schedule, Gpu::Weights* out) {
   out->graph = graph;
   out->nodes.assign(part.nodes, part.nodes + part.node_count);
   out->math = math_of(&part);
-  for (const gpu::Weight& w : schedule.weights) {
+  for (const Weight& w : schedule.weights) {
     const vireo_graph* owner = graph;
     if (w.node >= 0) {
       vireo_graph_node node = VIREO_GRAPH_NODE_INIT;
@@ -66,14 +66,14 @@ vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, cons
 vireo_status compile_part(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                           const vireo_blob* blob, vireo_compiled*) {
   return guarded([&] {
-    gpu::Schedule schedule;
-    const gpu::Refusal refused = gpu::lower_part(gpu_of(device).target(math_of(part)), *host, graph, *part, &schedule);
+    Schedule schedule;
+    const Refusal refused = lower_part(gpu_of(device).target(math_of(part)), *host, graph, *part, &schedule);
     if (!refused.why.empty()) {
       say(blob->fault, refused.why);
       blob->fault->node = refused.node;
       return vireo_status{VIREO_UNSUPPORTED};
     }
-    const std::vector<uint8_t> bytes = gpu::write_schedule(schedule);
+    const std::vector<uint8_t> bytes = write_schedule(schedule);
     void* const to = blob->reserve(blob->context, bytes.size());
     if (to == nullptr) return vireo_status{VIREO_OUT_OF_ARENA};
     std::memcpy(to, bytes.data(), bytes.size());
@@ -85,10 +85,10 @@ vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* 
                        const vireo_memory_request* with, vireo_part_memory* out) {
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
-    gpu::Schedule schedule;
-    const char* const why = gpu::read_schedule(with->blob, with->blob_bytes, gpu.target(math_of(part)), &schedule);
+    Schedule schedule;
+    const char* const why = read_schedule(with->blob, with->blob_bytes, gpu.target(math_of(part)), &schedule);
     if (why[0] != 0) {
-      host->log(host->context, VIREO_LOG_ERROR, (std::string("vulkan: the compiled part is refused: ") + why).c_str());
+      host->log(host->context, VIREO_LOG_ERROR, (gpu.name() + ": the compiled part is refused: " + why).c_str());
       return vireo_status{VIREO_INVALID_MODEL};
     }
     auto weights = std::make_shared<Gpu::Weights>();
@@ -108,9 +108,9 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
     Gpu& gpu = gpu_of(device);
     std::shared_ptr<const Gpu::Weights> weights = gpu.weights(graph, *part);
     if (weights == nullptr) {
-      gpu::Schedule schedule;
+      Schedule schedule;
       auto found = std::make_shared<Gpu::Weights>();
-      if (!gpu::lower_part(gpu.target(math_of(part)), *host, graph, *part, &schedule).why.empty() ||
+      if (!lower_part(gpu.target(math_of(part)), *host, graph, *part, &schedule).why.empty() ||
           list_weights(*host, graph, *part, schedule, found.get()) != VIREO_OK)
         return vireo_status{VIREO_UNSUPPORTED};
       weights = found;
@@ -120,7 +120,7 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
     const uint32_t size = out->struct_size;
     *out = weights->list[index];
     out->struct_size = size;
-    if (to != nullptr) gpu::keep_weight(weights->kept[index], out->constant, to);
+    if (to != nullptr) keep_weight(weights->kept[index], out->constant, to);
     return vireo_status{VIREO_OK};
   });
 }
@@ -138,4 +138,4 @@ void add_compiler(vireo_delegate* table) {
   table->pack = pack;
 }
 
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu
