@@ -9,7 +9,7 @@
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
-#include "delegates/gpu/spirv/emit.h"
+#include "delegates/gpu/emit/kernel.h"
 #include "sdk/plan/planner.h"
 
 namespace vireo::gpu {

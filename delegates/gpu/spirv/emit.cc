@@ -509,15 +509,4 @@ std::vector<uint32_t> emit_spirv(const Program& program, const Target& target) {
   return Emitter(program, target).run();
 }
 
-Kernel kernel_of(const Program& program, const Target& target) {
-  Kernel out;
-  out.name = program.name;
-  out.words = emit_spirv(program, target);
-  out.size = program.size;
-  out.bindings = program.bindings;
-  for (const Buffer& b : program.buffers) out.writes |= b.written ? 1u << b.binding : 0u;
-  out.push_words = program.push_words;
-  return out;
-}
-
 }  // namespace vireo::gpu

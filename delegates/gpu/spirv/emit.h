@@ -8,15 +8,11 @@
 #include <vector>
 
 #include "delegates/gpu/ir/program.h"
-#include "delegates/gpu/schedule/schedule.h"
 #include "delegates/gpu/schedule/target.h"
 
 namespace vireo::gpu {
 
 std::vector<uint32_t> emit_spirv(const Program& program, const Target& target);
-
-// The program as a schedule keeps it.
-Kernel kernel_of(const Program& program, const Target& target);
 
 }  // namespace vireo::gpu
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "delegates/gpu/emit/kernel.h"
+#include "delegates/gpu/ptx/print.h"
 #include "delegates/gpu/spirv/emit.h"
 #include "sdk/base/half.h"
 
@@ -97,6 +99,24 @@ void Trials::run_on(const TrialCard& card, const Trial& t) {
   t.check(bindings);
 }
 
+// As PTX for the oldest family and for one with everything that is printed.
+void Trials::assemble() const {
+  static bool assembles = true;
+  for (const uint32_t sm : {75u, 90u}) {
+    std::string text;
+    for (size_t i = 0; i < trials_.size(); ++i) {
+      Target target = trials_[i].target;
+      target.ptx = sm;
+      if (i == 0) text = ptx_head(target);
+      text += ptx_entry(trials_[i].dispatch.program, target, "kernel" + std::to_string(i));
+    }
+    if (assembles && !trials_.empty()) {
+      EXPECT_EQ(assemble_ptx(text, sm, &assembles), "") << trials_[0].name << ", sm_" << sm;
+      if (!assembles) puts("ptxas is not here: PTX is not assembled (it is part of the CUDA Toolkit)");
+    }
+  }
+}
+
 void Trials::run_on_host() {
   HostLanes lanes;
   static bool validates = true;
@@ -106,6 +126,7 @@ void Trials::run_on_host() {
     EXPECT_EQ(validate_spirv(t.words, &validates), "") << t.name;
     if (!validates) puts("spirv-val is not here: modules are not validated (apt-get install spirv-tools)");
   }
+  assemble();
   ASSERT_EQ(lanes.build(), "");
   for (size_t i = 0; i < trials_.size(); ++i) {
     Trial& t = trials_[i];

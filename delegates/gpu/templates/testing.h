@@ -66,6 +66,7 @@ class Trials {
   };
   static void run_on(const TrialCard& card, const Trial& trial);
   void run_on_host();
+  void assemble() const;
   std::vector<Trial> trials_;
 };
 

@@ -1,7 +1,7 @@
 // Where a compiled part's time goes on the first card: each distinct launch by itself, all of them, and what the driver
 // takes to compile the kernels.
 //
-//   vireo_vulkan_schedule_bench FILE...
+//   vireo_API_schedule_bench FILE...
 //
 // A file holds what compile() wrote for a part on this card. Constants hold anything.
 #include <algorithm>
@@ -12,20 +12,20 @@
 #include <tuple>
 
 #include "delegates/gpu/device/runner.h"
-#include "delegates/vulkan/system.h"
+#include "delegates/gpu/device/test_cards.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 namespace {
 
 constexpr int kLaunches = 20;  // of one submit
 
 // Seconds of one launch, with the barrier before it.
-std::string time_launch(gpu::Runner* runner, const gpu::Schedule& all, gpu::Launch step, double* seconds) {
-  gpu::Schedule s = all;
+std::string time_launch(Runner* runner, const Schedule& all, Launch step, double* seconds) {
+  Schedule s = all;
   s.kernels = {all.kernels[step.kernel]};
   step.kernel = 0;
   step.barrier = true;
-  std::vector<gpu::Runner::Bytes> inputs;
+  std::vector<Runner::Bytes> inputs;
   for (const uint64_t bytes : s.inputs) inputs.emplace_back(bytes);
   double one = 0, many = 0;
   s.steps = {step};
@@ -42,13 +42,13 @@ struct Row {
   double seconds = 0;
 };
 
-std::string bench(gpu::Runner* runner, const char* file) {
+std::string bench(Runner* runner, const char* file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   std::vector<uint64_t> aligned(bytes.size() / 8 + 1);
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(aligned.data()));
-  gpu::Schedule s;
-  std::string why = gpu::read_schedule(aligned.data(), bytes.size(), runner->target(), &s);
+  Schedule s;
+  std::string why = read_schedule(aligned.data(), bytes.size(), runner->target(), &s);
   if (!why.empty()) return why;
   std::vector<double> compiled(s.kernels.size());
   for (size_t k = 0; k < s.kernels.size(); ++k) {
@@ -57,7 +57,7 @@ std::string bench(gpu::Runner* runner, const char* file) {
   std::vector<Row> rows;
   for (size_t i = 0; i < s.steps.size(); ++i) {
     const auto same = [&](const Row& r) {
-      const gpu::Launch &a = s.steps[r.step], &b = s.steps[i];
+      const Launch &a = s.steps[r.step], &b = s.steps[i];
       return std::tie(a.kernel, a.groups, a.push) == std::tie(b.kernel, b.groups, b.push);
     };
     auto at = std::find_if(rows.begin(), rows.end(), same);
@@ -69,11 +69,11 @@ std::string bench(gpu::Runner* runner, const char* file) {
     if (why = time_launch(runner, s, s.steps[r.step], &r.seconds); !why.empty()) return why;
     sum += r.times * r.seconds;
   }
-  std::vector<gpu::Runner::Bytes> inputs;
+  std::vector<Runner::Bytes> inputs;
   for (const uint64_t n : s.inputs) inputs.emplace_back(n);
   double whole = 0;
   if (why = runner->time(s, inputs, 20, &whole); !why.empty()) return why;
-  const auto barriers = std::count_if(s.steps.begin(), s.steps.end(), [](const gpu::Launch& l) { return l.barrier; });
+  const auto barriers = std::count_if(s.steps.begin(), s.steps.end(), [](const Launch& l) { return l.barrier; });
   std::printf("%s: %.0f us, %zu launches, %td barriers, %zu kernels; each by itself %.0f us\n", file, whole * 1e6,
               s.steps.size(), barriers, s.kernels.size(), sum * 1e6);
   std::printf("kernels compiled one after another: %.0f ms, the slowest %.0f ms\n",
@@ -82,8 +82,8 @@ std::string bench(gpu::Runner* runner, const char* file) {
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return a.times * a.seconds > b.times * b.seconds; });
   for (const Row& r : rows) {
-    const gpu::Launch& step = s.steps[r.step];
-    const gpu::Kernel& k = s.kernels[step.kernel];
+    const Launch& step = s.steps[r.step];
+    const Kernel& k = s.kernels[step.kernel];
     std::printf("%7.1f us = %3d x %5.1f  node %u %s, %u x %u x %u of %u lanes, kernel %u: %zu words, %.0f ms\n",
                 r.times * r.seconds * 1e6, r.times, r.seconds * 1e6, step.node, k.name.c_str(), step.groups[0],
                 step.groups[1], step.groups[2], k.size[0], step.kernel, k.words.size(), compiled[step.kernel] * 1e3);
@@ -92,7 +92,7 @@ std::string bench(gpu::Runner* runner, const char* file) {
 }
 
 int run(int count, char** files) {
-  gpu::Runner runner(find_cards);
+  Runner runner(test_cards);
   if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
   for (int i = 1; i < count; ++i) {
     if (const std::string why = bench(&runner, files[i]); !why.empty()) {
@@ -105,6 +105,6 @@ int run(int count, char** files) {
 }
 
 }  // namespace
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu
 
-int main(int count, char** files) { return vireo::vulkan::run(count, files); }
+int main(int count, char** files) { return vireo::gpu::run(count, files); }

@@ -3,14 +3,14 @@
 
 #include "delegates/gpu/device/runner.h"
 #include "delegates/gpu/templates/testing.h"
-#include "delegates/vulkan/system.h"
+#include "delegates/gpu/device/test_cards.h"
 
 namespace vireo::gpu {
 namespace {
 
 // Kept to the end: making a device takes longer than a trial.
 TrialCard find_card() {
-  static Runner runner(vulkan::find_cards);
+  static Runner runner(test_cards);
   TrialCard card;
   if (!runner.why().empty()) {
     std::printf("SKIPPED: %s\n", runner.why().c_str());

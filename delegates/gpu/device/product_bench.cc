@@ -1,6 +1,6 @@
 // How fast products run on the first card, and how far they are from float64.
 //
-//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN]]...
+//   vireo_API_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN]]...
 //
 // X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
 // subgroup's part of it for the matrix unit, or 0 for the tiles of other units. Without arguments: a list of sizes.
@@ -10,12 +10,12 @@
 #include <cstring>
 
 #include "delegates/gpu/device/runner.h"
-#include "delegates/gpu/spirv/emit.h"
+#include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/templates/product.h"
-#include "delegates/vulkan/system.h"
+#include "delegates/gpu/device/test_cards.h"
 #include "sdk/base/half.h"
 
-namespace vireo::vulkan {
+namespace vireo::gpu {
 namespace {
 
 constexpr int kLaunches = 40;  // of one submit
@@ -33,8 +33,8 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
   }
   return out;
 }
-gpu::Runner::Bytes as(DType type, const std::vector<float>& v) {
-  gpu::Runner::Bytes out(v.size() * static_cast<size_t>(dtype_bits(type) / 8));
+Runner::Bytes as(DType type, const std::vector<float>& v) {
+  Runner::Bytes out(v.size() * static_cast<size_t>(dtype_bits(type) / 8));
   for (size_t i = 0; i < v.size(); ++i) {
     if (type == DType::kF32) {
       std::memcpy(&out[i * 4], &v[i], 4);
@@ -46,21 +46,21 @@ gpu::Runner::Bytes as(DType type, const std::vector<float>& v) {
   return out;
 }
 
-gpu::ProductProblem problem_of(const Size& s) {
-  gpu::ProductProblem p;
+ProductProblem problem_of(const Size& s) {
+  ProductProblem p;
   p.m = s.m;
   p.n = s.n;
   p.k = s.k;
   p.x = {s.x, 0, {}, s.k, 1};
   p.w = {s.w, 0, {}, 1, s.k};
-  gpu::Input sum;
+  Input sum;
   sum.given = true;
   p.epilogue.inputs = {sum};
-  gpu::Output y;
+  Output y;
   y.view.strides = {s.n, 1};
   p.epilogue.outputs = {y};
   if (s.x == DType::kF16) {
-    gpu::Step cast;
+    Step cast;
     cast.type = DType::kF16;
     cast.a = 0;
     p.epilogue.steps = {cast};
@@ -70,7 +70,7 @@ gpu::ProductProblem problem_of(const Size& s) {
 }
 
 // Some elements against float64, relative to the sum of magnitudes.
-double error_of(const Size& s, const std::vector<float>& x, const std::vector<float>& w, const gpu::Runner::Bytes& y) {
+double error_of(const Size& s, const std::vector<float>& x, const std::vector<float>& w, const Runner::Bytes& y) {
   double most = 0;
   uint32_t seed = 7;
   for (int i = 0; i < 400; ++i) {
@@ -99,14 +99,14 @@ double error_of(const Size& s, const std::vector<float>& x, const std::vector<fl
   return most;
 }
 
-void bench(gpu::Runner* runner, const Size& s, const char* tile) {
-  gpu::Target target = runner->target();
+void bench(Runner* runner, const Size& s, const char* tile) {
+  Target target = runner->target();
   target.half_products = !target.units.empty();
-  const gpu::ProductProblem p = problem_of(s);
-  gpu::ProductTiling t = gpu::choose_product(p, target);
+  const ProductProblem p = problem_of(s);
+  ProductTiling t = choose_product(p, target);
   if (tile != nullptr && tile[0] == '0') {
     target.units.clear();
-    t = gpu::choose_product(p, target);
+    t = choose_product(p, target);
   } else if (tile != nullptr && !target.units.empty()) {
     uint32_t v[5] = {};
     char* at = const_cast<char*>(tile);
@@ -121,26 +121,26 @@ void bench(gpu::Runner* runner, const Size& s, const char* tile) {
               : t.depth_lanes != 0 ? "rows %u columns %u: "
                                    : "tile %u %u %u: ",
               t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.sub_m, t.sub_n);
-  const gpu::Dispatch d = gpu::make_product(p, t, target);
+  const Dispatch d = make_product(p, t, target);
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
   const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),
                            w = numbers(static_cast<size_t>(s.n * s.k), 2);
-  const std::vector<gpu::Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
+  const std::vector<Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
   const auto bytes = static_cast<uint64_t>(s.m * s.n * dtype_bits(s.x) / 8);
-  gpu::Schedule schedule;
+  Schedule schedule;
   schedule.inputs = {inputs[0].size(), inputs[1].size()};
   schedule.outputs = {bytes};
-  schedule.kernels = {gpu::kernel_of(d.program, target)};
-  gpu::Launch launch;
+  schedule.kernels = {kernel_of(d.program, target)};
+  Launch launch;
   launch.push = d.push;
   launch.push.resize(d.program.push_words);
   launch.groups = d.groups;
   launch.barrier = true;
-  launch.bindings = {{gpu::Where::kInput, 0, 0, inputs[0].size()},
-                     {gpu::Where::kInput, 1, 0, inputs[1].size()},
-                     {gpu::Where::kOutput, 0, 0, bytes}};
+  launch.bindings = {{Where::kInput, 0, 0, inputs[0].size()},
+                     {Where::kInput, 1, 0, inputs[1].size()},
+                     {Where::kOutput, 0, 0, bytes}};
   schedule.steps = {launch};
-  std::vector<gpu::Runner::Bytes> outputs;
+  std::vector<Runner::Bytes> outputs;
   std::string why = runner->run(schedule, inputs, {}, &outputs);
   double one = 0, many = 0;
   if (why.empty()) why = runner->time(schedule, inputs, 5, &one);
@@ -155,9 +155,9 @@ void bench(gpu::Runner* runner, const Size& s, const char* tile) {
 }
 
 int run(int count, char** arguments) {
-  gpu::Runner runner(find_cards);
+  Runner runner(test_cards);
   if (!runner.why().empty()) return std::printf("%s\n", runner.why().c_str()), 1;
-  std::printf("%s, %s\n", runner.facts().detail.c_str(), gpu::text_of(runner.target()).c_str());
+  std::printf("%s, %s\n", runner.facts().detail.c_str(), text_of(runner.target()).c_str());
   const char* const usual[] = {"512,512,512,hh",  "512,512,512,ff", "512,512,512,ff:0", "128,384,1536,hh",
                                "128,1536,384,ff", "197,192,768,ff", "3136,64,576,ff",   "49,2048,512,ff",
                                "1,4096,4096,fh",  "4,4096,4096,fh"};
@@ -178,6 +178,6 @@ int run(int count, char** arguments) {
 }
 
 }  // namespace
-}  // namespace vireo::vulkan
+}  // namespace vireo::gpu
 
-int main(int count, char** arguments) { return vireo::vulkan::run(count, arguments); }
+int main(int count, char** arguments) { return vireo::gpu::run(count, arguments); }

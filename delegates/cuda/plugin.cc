@@ -1,0 +1,7 @@
+// NVIDIA's cards through CUDA's driver, as a plug-in.
+#include "delegates/cuda/system.h"
+
+extern "C" __attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t abi, const vireo_host* host,
+                                                                                   const vireo_delegate** out) {
+  return vireo::gpu::open_table("cuda", vireo::cuda::find_cards, abi, host, out);
+}

@@ -1,0 +1,127 @@
+#include "delegates/cuda/recordings.h"
+
+#include <array>
+#include <utility>
+
+namespace vireo::cuda {
+namespace {
+
+constexpr unsigned kLogBytes = 1024;
+
+class Compiled final : public gpu::CompiledKernel {
+ public:
+  explicit Compiled(Device& device) : device_(device) {}
+  ~Compiled() override {
+    if (module_ == nullptr || device_.untouchable()) return;
+    const Device::Current current(device_);
+    (void)device_.call().module_unload(module_);
+  }
+  Result compile(const gpu::Kernel& kernel, std::string* log) {
+    const Device::Current current(device_);
+    char text[kLogBytes] = "";
+    int options[] = {kJitErrorLog, kJitErrorLogBytes};
+    void* values[] = {text, reinterpret_cast<void*>(static_cast<uintptr_t>(kLogBytes))};
+    Result result = device_.call().module_load(&module_, kernel.words.data(), 2, options, values);
+    if (result != kSuccess) {
+      module_ = nullptr;
+      *log = text;
+      return result;
+    }
+    return device_.call().module_function(&function_, module_, "kernel");
+  }
+  Function function() const { return function_; }
+
+ private:
+  Device& device_;
+  Module module_ = nullptr;
+  Function function_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<gpu::Recordings> Device::recordings() { return std::make_unique<Recordings>(*this); }
+
+Recordings::~Recordings() {
+  for (uint32_t slot = 0; slot < kKept; ++slot) drop(slot);
+}
+
+void Recordings::drop(uint32_t slot) {
+  if (kept_[slot] != nullptr && !device_.untouchable()) {
+    const Device::Current current(device_);
+    (void)device_.call().graph_exec_destroy(kept_[slot]);
+  }
+  kept_[slot] = nullptr;
+}
+
+vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
+  schedule_ = std::move(schedule);
+  uint32_t failed = 0;
+  std::vector<std::string> logs(schedule_.kernels.size());
+  const auto compile = [&](const gpu::Kernel& kernel, std::shared_ptr<gpu::CompiledKernel>* out) {
+    auto made = std::make_shared<Compiled>(device_);
+    std::string& log = logs[static_cast<size_t>(&kernel - schedule_.kernels.data())];
+    const Result result = made->compile(kernel, &log);
+    if (result != kSuccess) log = device_.driver().name_of(result) + (log.empty() ? "" : ": " + log);
+    *out = std::move(made);
+    return device_.take(result);
+  };
+  const vireo_status status = device_.kernels().make(schedule_.kernels, compile, &kernels_, &failed);
+  if (status != VIREO_OK) {
+    *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": " + logs[failed];
+    return status;
+  }
+  for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
+  return VIREO_OK;
+}
+
+// Steps between two barriers may run at once: each waits for those between the barriers before it.
+Result Recordings::build(Graph graph, const gpu::Place* places, const gpu::OwnPlaces& own) const {
+  std::vector<GraphNode> before, since;
+  for (const gpu::Launch& step : schedule_.steps) {
+    if (step.barrier && !since.empty()) {
+      before = std::move(since);
+      since.clear();
+    }
+    std::vector<uint64_t> addresses;
+    std::vector<uint32_t> push = step.push;
+    addresses.reserve(step.bindings.size());
+    std::vector<void*> arguments;
+    for (const gpu::Binding& b : step.bindings) {
+      const gpu::Place at = place_of(schedule_, places, own, b);
+      addresses.push_back(at.buffer == nullptr ? 0 : at.buffer->block.handle + at.offset);
+      arguments.push_back(&addresses.back());
+    }
+    for (uint32_t& word : push) arguments.push_back(&word);
+    KernelNode node;
+    node.function = static_cast<const Compiled&>(*kernels_[step.kernel]).function();
+    node.grid_x = step.groups[0];
+    node.grid_y = step.groups[1];
+    node.grid_z = step.groups[2];
+    const std::array<uint32_t, 3>& size = schedule_.kernels[step.kernel].size;
+    node.block_x = size[0];
+    node.block_y = size[1];
+    node.block_z = size[2];
+    node.arguments = arguments.data();
+    GraphNode added = nullptr;
+    const Result result = device_.call().graph_add_kernel(&added, graph, before.data(), before.size(), &node);
+    if (result != kSuccess) return result;
+    since.push_back(added);
+  }
+  return kSuccess;
+}
+
+vireo_status Recordings::record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own,
+                                gpu::Commands* out) {
+  drop(slot);
+  const Device::Current current(device_);
+  Graph graph = nullptr;
+  if (const Result result = device_.call().graph_create(&graph, 0); result != kSuccess) return device_.take(result);
+  Result result = build(graph, places, own);
+  if (result == kSuccess) result = device_.call().graph_instantiate(&kept_[slot], graph, 0);
+  if (result != kSuccess) kept_[slot] = nullptr;
+  (void)device_.call().graph_destroy(graph);
+  *out = kept_[slot];
+  return device_.take(result);
+}
+
+}  // namespace vireo::cuda

@@ -1,0 +1,17 @@
+// The cards of this machine that CUDA reaches, for the table and for tests.
+#ifndef VIREO_DELEGATES_CUDA_SYSTEM_H_
+#define VIREO_DELEGATES_CUDA_SYSTEM_H_
+
+#include <memory>
+#include <string>
+
+#include "delegates/gpu/device/table.h"
+
+namespace vireo::cuda {
+
+// NULL where there is none, and *why says what is missing.
+std::unique_ptr<gpu::System> find_cards(std::string* why);
+
+}  // namespace vireo::cuda
+
+#endif  // VIREO_DELEGATES_CUDA_SYSTEM_H_

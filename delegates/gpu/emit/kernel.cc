@@ -1,0 +1,34 @@
+#include "delegates/gpu/emit/kernel.h"
+
+#include <string.h>
+
+#include <string>
+#include <vector>
+
+#include "delegates/gpu/ptx/print.h"
+#include "delegates/gpu/spirv/emit.h"
+
+namespace vireo::gpu {
+namespace {
+
+// A text with the zero that ends it, filled up to whole words with more of them.
+std::vector<uint32_t> words_of(const std::string& text) {
+  std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1, 0);
+  memcpy(words.data(), text.data(), text.size());
+  return words;
+}
+
+}  // namespace
+
+Kernel kernel_of(const Program& program, const Target& target) {
+  Kernel out;
+  out.name = program.name;
+  out.words = target.ptx != 0 ? words_of(print_ptx(program, target)) : emit_spirv(program, target);
+  out.size = program.size;
+  out.bindings = program.bindings;
+  for (const Buffer& b : program.buffers) out.writes |= b.written ? 1u << b.binding : 0u;
+  out.push_words = program.push_words;
+  return out;
+}
+
+}  // namespace vireo::gpu
