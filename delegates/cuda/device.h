@@ -29,6 +29,8 @@ class Device final : public gpu::Device {
 
   const Driver& driver() const { return driver_; }
   const Functions& call() const { return driver_.call(); }
+  // Whether edges of graphs may be programmatic: the printed code says when, from the ninth family on.
+  bool starts_early() const { return card_.target.ptx >= 90 && call().graph_add_edges != nullptr; }
   gpu::KernelCache& kernels() { return kernels_; }
   // Hands `result` back as the host's status, and remembers a loss.
   vireo_status take(Result result);

@@ -34,10 +34,14 @@ std::unique_ptr<Driver> Driver::open(const char* library, std::string* why) {
 
 bool Driver::find_functions(void* library, std::string* why) {
   std::string missing;
-#define VIREO_CUDA_LOOK_UP(name, symbol, arguments)                                  \
-  call_.name = reinterpret_cast<decltype(call_.name)>(dlsym(library, #symbol));      \
+#define VIREO_CUDA_LOOK_UP(name, symbol, arguments)                             \
+  call_.name = reinterpret_cast<decltype(call_.name)>(dlsym(library, #symbol)); \
   if (call_.name == nullptr && missing.empty()) missing = #symbol;
   VIREO_CUDA_FUNCTIONS(VIREO_CUDA_LOOK_UP)
+#undef VIREO_CUDA_LOOK_UP
+#define VIREO_CUDA_LOOK_UP(name, symbol, arguments) \
+  call_.name = reinterpret_cast<decltype(call_.name)>(dlsym(library, #symbol));
+  VIREO_CUDA_OPTIONAL(VIREO_CUDA_LOOK_UP)
 #undef VIREO_CUDA_LOOK_UP
   if (missing.empty()) return true;
   *why = "the CUDA driver is too old: it lacks " + missing + " (CUDA 11.4 or newer is needed)";
@@ -116,6 +120,7 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   if (capability < kOldestCard) return std::string(name) + ": compute capability " + level + ", 7.5 or newer is needed";
   if (prohibited) return std::string(name) + ": its compute mode lets no process use it (nvidia-smi -c 0)";
   out->vendor = "NVIDIA";
+  out->checks_access = false;
   out->driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   out->detail = std::string(name) + ", compute capability " + level + ", " + std::to_string(out->multiprocessors) +
                 " multiprocessors, float16, matrix units";

@@ -12,15 +12,15 @@ namespace vireo::cuda {
 using Result = int;  // CUresult
 constexpr Result kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kOutOfResources = 701;
 
-using DeviceNumber = int;     // CUdevice
-using Context = void*;        // CUcontext
-using Stream = void*;         // CUstream
-using Event = void*;          // CUevent
-using Module = void*;         // CUmodule
-using Function = void*;       // CUfunction
-using Graph = void*;          // CUgraph
-using GraphNode = void*;      // CUgraphNode
-using GraphExec = void*;      // CUgraphExec
+using DeviceNumber = int;        // CUdevice
+using Context = void*;           // CUcontext
+using Stream = void*;            // CUstream
+using Event = void*;             // CUevent
+using Module = void*;            // CUmodule
+using Function = void*;          // CUfunction
+using Graph = void*;             // CUgraph
+using GraphNode = void*;         // CUgraphNode
+using GraphExec = void*;         // CUgraphExec
 using DevicePointer = uint64_t;  // CUdeviceptr
 
 // CUdevice_attribute
@@ -60,47 +60,68 @@ struct KernelNode {
   void** extra = nullptr;
 };
 
+// CUgraphEdgeData. Programmatic: the later kernel starts when each workgroup of the earlier one has ended, before what
+// they wrote is seen, and waits for that by itself (griddepcontrol.wait).
+struct EdgeData {
+  unsigned char from_port = 0, to_port = 0, type = 0;
+  unsigned char reserved[5] = {};
+};
+constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
+
 // name, the driver's symbol, arguments.
-#define VIREO_CUDA_FUNCTIONS(row)                                                                                  \
-  row(init, cuInit, (unsigned flags))                                                                              \
-  row(driver_version, cuDriverGetVersion, (int* version))                                                          \
-  row(device_count, cuDeviceGetCount, (int* count))                                                                \
-  row(device_get, cuDeviceGet, (DeviceNumber * device, int ordinal))                                               \
-  row(device_name, cuDeviceGetName, (char* name, int bytes, DeviceNumber device))                                  \
-  row(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, DeviceNumber device))                    \
-  row(device_memory, cuDeviceTotalMem_v2, (size_t* bytes, DeviceNumber device))                                    \
-  row(context_create, cuCtxCreate_v2, (Context * context, unsigned flags, DeviceNumber device))                    \
-  row(context_destroy, cuCtxDestroy_v2, (Context context))                                                         \
-  row(context_push, cuCtxPushCurrent_v2, (Context context))                                                        \
-  row(context_pop, cuCtxPopCurrent_v2, (Context * context))                                                        \
-  row(stream_create, cuStreamCreate, (Stream * stream, unsigned flags))                                            \
-  row(stream_destroy, cuStreamDestroy_v2, (Stream stream))                                                         \
-  row(event_create, cuEventCreate, (Event * event, unsigned flags))                                                \
-  row(event_record, cuEventRecord, (Event event, Stream stream))                                                   \
-  row(event_query, cuEventQuery, (Event event))                                                                    \
-  row(event_destroy, cuEventDestroy_v2, (Event event))                                                             \
-  row(memory_allocate, cuMemAlloc_v2, (DevicePointer * at, size_t bytes))                                          \
-  row(memory_free, cuMemFree_v2, (DevicePointer at))                                                               \
-  row(host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags))                                    \
-  row(host_free, cuMemFreeHost, (void* at))                                                                        \
-  row(copy, cuMemcpyAsync, (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))                    \
-  row(module_load, cuModuleLoadDataEx,                                                                             \
-      (Module * module, const void* image, unsigned count, int* options, void** values))                           \
-  row(module_unload, cuModuleUnload, (Module module))                                                              \
-  row(module_function, cuModuleGetFunction, (Function * function, Module module, const char* name))                \
-  row(function_attribute, cuFuncGetAttribute, (int* value, int attribute, Function function))                      \
-  row(graph_create, cuGraphCreate, (Graph * graph, unsigned flags))                                                \
-  row(graph_destroy, cuGraphDestroy, (Graph graph))                                                                \
-  row(graph_add_kernel, cuGraphAddKernelNode,                                                                      \
-      (GraphNode * node, Graph graph, const GraphNode* behind, size_t count, const KernelNode* what))              \
-  row(graph_instantiate, cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))   \
-  row(graph_launch, cuGraphLaunch, (GraphExec exec, Stream stream))                                                \
-  row(graph_exec_destroy, cuGraphExecDestroy, (GraphExec exec))                                                    \
-  row(error_name, cuGetErrorName, (Result error, const char** name))
+#define VIREO_CUDA_FUNCTIONS(row)                                                                                      \
+  row(init, cuInit, (unsigned flags)) row(driver_version, cuDriverGetVersion, (int* version)) row(                     \
+      device_count, cuDeviceGetCount, (int* count)) row(device_get, cuDeviceGet, (DeviceNumber * device, int ordinal)) \
+      row(device_name, cuDeviceGetName, (char* name, int bytes, DeviceNumber device)) row(                             \
+          device_attribute, cuDeviceGetAttribute, (int* value, int attribute, DeviceNumber device))                    \
+          row(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, DeviceNumber device)) row(                          \
+              context_create, cuCtxCreate_v2, (Context * context, unsigned flags, DeviceNumber device))                \
+              row(context_destroy, cuCtxDestroy_v2, (Context context)) row(                                            \
+                  context_push, cuCtxPushCurrent_v2, (Context context)) row(context_pop, cuCtxPopCurrent_v2,           \
+                                                                            (Context * context))                       \
+                  row(stream_create, cuStreamCreate, (Stream * stream, unsigned flags)) row(                           \
+                      stream_destroy, cuStreamDestroy_v2, (Stream stream))                                             \
+                      row(event_create, cuEventCreate, (Event * event, unsigned flags)) row(                           \
+                          event_record, cuEventRecord, (Event event, Stream stream))                                   \
+                          row(event_query, cuEventQuery, (Event event)) row(                                           \
+                              event_destroy, cuEventDestroy_v2, (Event event)) row(memory_allocate, cuMemAlloc_v2,     \
+                                                                                   (DevicePointer * at, size_t bytes)) \
+                              row(memory_free, cuMemFree_v2, (DevicePointer at)) row(                                  \
+                                  host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags))            \
+                                  row(host_free, cuMemFreeHost, (void* at)) row(                                       \
+                                      copy, cuMemcpyAsync,                                                             \
+                                      (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))             \
+                                      row(module_load, cuModuleLoadDataEx,                                             \
+                                          (Module * module, const void* image, unsigned count, int* options,           \
+                                           void** values)) row(module_unload, cuModuleUnload, (Module module))         \
+                                          row(module_function, cuModuleGetFunction,                                    \
+                                              (Function * function, Module module, const char* name))                  \
+                                              row(function_attribute, cuFuncGetAttribute,                              \
+                                                  (int* value, int attribute, Function function))                      \
+                                                  row(graph_create, cuGraphCreate, (Graph * graph, unsigned flags))    \
+                                                      row(graph_destroy, cuGraphDestroy, (Graph graph))                \
+                                                          row(graph_add_kernel, cuGraphAddKernelNode,                  \
+                                                              (GraphNode * node, Graph graph, const GraphNode* behind, \
+                                                               size_t count, const KernelNode* what))                  \
+                                                              row(graph_instantiate, cuGraphInstantiateWithFlags,      \
+                                                                  (GraphExec * exec, Graph graph,                      \
+                                                                   unsigned long long flags))                          \
+                                                                  row(graph_launch, cuGraphLaunch,                     \
+                                                                      (GraphExec exec, Stream stream))                 \
+                                                                      row(graph_exec_destroy, cuGraphExecDestroy,      \
+                                                                          (GraphExec exec))                            \
+                                                                          row(error_name, cuGetErrorName,              \
+                                                                              (Result error, const char** name))
+
+// What older drivers lack: pointers that may be null.
+#define VIREO_CUDA_OPTIONAL(row)                  \
+  row(graph_add_edges, cuGraphAddDependencies_v2, \
+      (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
 
 struct Functions {
 #define VIREO_CUDA_POINTER(name, symbol, arguments) Result(*name) arguments = nullptr;
   VIREO_CUDA_FUNCTIONS(VIREO_CUDA_POINTER)
+  VIREO_CUDA_OPTIONAL(VIREO_CUDA_POINTER)
 #undef VIREO_CUDA_POINTER
 };
 

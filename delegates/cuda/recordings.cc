@@ -103,7 +103,11 @@ Result Recordings::build(Graph graph, const gpu::Place* places, const gpu::OwnPl
     node.block_z = size[2];
     node.arguments = arguments.data();
     GraphNode added = nullptr;
-    const Result result = device_.call().graph_add_kernel(&added, graph, before.data(), before.size(), &node);
+    // Where one kernel follows one other, its workgroups come to the card while that one ends.
+    const bool early = before.size() == 1 && device_.starts_early();
+    Result result = device_.call().graph_add_kernel(&added, graph, before.data(), early ? 0 : before.size(), &node);
+    if (result == kSuccess && early)
+      result = device_.call().graph_add_edges(graph, before.data(), &added, &kProgrammatic, 1);
     if (result != kSuccess) return result;
     since.push_back(added);
   }

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "delegates/gpu/device/testing.h"
+#include "delegates/gpu/device/table_testing.h"
 #include "delegates/vulkan/fake/control.h"
 #include "delegates/vulkan/vulkan.h"
 #include "tests/support/roots.h"
@@ -25,34 +25,12 @@ using fake::Control;
 
 std::string fake_path() { return tests::build_path("test/libvireo_fake_vulkan.so"); }
 
-// The host's side, which counts what it lends.
-struct Host {
-  std::string log;
-  std::atomic<int64_t> lent{0};
-  vireo_host table = VIREO_HOST_INIT;
-
-  Host() {
-    table.abi = VIREO_DELEGATE_ABI;
-    table.context = this;
-    table.log = [](void* self, vireo_log_level, const char* text) { (static_cast<Host*>(self)->log += text) += "\n"; };
-    table.allocate = [](void* self, size_t bytes, size_t alignment) {
-      ++static_cast<Host*>(self)->lent;
-      return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    };
-    table.release = [](void* self, void* memory, size_t, size_t) {
-      --static_cast<Host*>(self)->lent;
-      std::free(memory);
-    };
-  }
-};
-
-struct Fault : vireo_fault {
-  char text[512] = "";
-  Fault() : vireo_fault(VIREO_FAULT_INIT) {
-    message = static_cast<char*>(text);
-    message_bytes = sizeof(text);
-  }
-};
+using gpu::testing::Fault;
+using gpu::testing::Host;
+using gpu::testing::kBytes;
+using gpu::testing::kCount;
+using gpu::testing::kDepth;
+using gpu::testing::kRoom;
 
 class FaultsTest : public ::testing::Test {
  protected:
@@ -128,119 +106,19 @@ TEST_F(FaultsTest, EachCardIsOneDevice) {
   EXPECT_EQ(devices(), "vulkan ");
 }
 
-// One device with a buffer, and a part that adds `kDepth` to each of kCount integers.
-constexpr uint32_t kCount = 100, kDepth = 3;
-constexpr uint64_t kBytes = kCount * 4, kRoom = 512;
+// What the fake card is.
+gpu::Target fake_target() {
+  gpu::Target t;
+  t.subgroup = 32;
+  t.workgroup = t.workgroup_x = 128;
+  t.workgroup_y = t.workgroup_z = 64;
+  t.bindings = 8;
+  return t;
+}
 
-struct Session {
-  const vireo_delegate& d;
-  void* device;
-  const vireo_host& host;
-  std::vector<uint64_t> blob;
-  size_t blob_bytes = 0;
-  std::vector<std::max_align_t> state;
-  void* buffer = nullptr;
-  void* loaded = nullptr;
-  Fault fault;
-  vireo_math math = VIREO_MATH_EXACT;
-
-  Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const std::string& target = target_text())
-      : d(*delegate), device(on), host(with) {
-    gpu::Schedule schedule = gpu::testing::add_schedule(kCount, kDepth);
-    schedule.target = target;
-    const std::vector<uint8_t> bytes = gpu::write_schedule(schedule);
-    blob_bytes = bytes.size();
-    blob.resize(blob_bytes / 8 + 1);
-    std::memcpy(blob.data(), bytes.data(), blob_bytes);
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() {
-    if (loaded != nullptr) d.unload(loaded);
-    if (buffer != nullptr) d.buffer_release(device, buffer);
-  }
-
-  // Of the fake card.
-  static std::string target_text() { return gpu::text_of(target()); }
-  static gpu::Target target() {
-    gpu::Target t;
-    t.subgroup = 32;
-    t.workgroup = t.workgroup_x = 128;
-    t.workgroup_y = t.workgroup_z = 64;
-    t.bindings = 8;
-    return t;
-  }
-
-  vireo_status create() { return d.buffer_create(device, &host, 4 * kRoom, &buffer); }
-  vireo_status load() {
-    const uint32_t node = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &node;
-    part.node_count = part.input_count = part.output_count = 1;
-    part.math = math;
-    vireo_memory_request request = VIREO_MEMORY_REQUEST_INIT;
-    request.blob = blob.data();
-    request.blob_bytes = blob_bytes;
-    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
-    if (const vireo_status status = d.memory(device, &host, nullptr, &part, &request, &memory); status != VIREO_OK)
-      return status;
-    EXPECT_EQ(memory.device_scratch_bytes, 2 * kRoom);
-    state.resize(memory.state_bytes / sizeof(std::max_align_t) + 1);
-    vireo_place scratch = VIREO_PLACE_INIT;
-    scratch.buffer = buffer;
-    scratch.offset = 2 * kRoom;
-    vireo_load_request with = VIREO_LOAD_REQUEST_INIT;
-    with.blob = blob.data();
-    with.blob_bytes = blob_bytes;
-    with.state = state.data();
-    with.scratch_at = &scratch;
-    with.fault = &fault;
-    return d.load(device, &host, nullptr, &part, &with, &loaded);
-  }
-  vireo_status bind(void* at) const {
-    vireo_place x = VIREO_PLACE_INIT, y = VIREO_PLACE_INIT;
-    x.buffer = y.buffer = at;
-    y.offset = kRoom;
-    const vireo_place *in = &x, *out = &y;
-    return d.bind(loaded, &in, &out);
-  }
-  vireo_status write(void* at, uint32_t first) const {
-    std::vector<uint32_t> x(kCount);
-    std::iota(x.begin(), x.end(), first);
-    return d.buffer_write(device, at, 0, x.data(), kBytes);
-  }
-  vireo_status submit() {
-    const vireo_tensor* x = nullptr;
-    vireo_tensor* y = nullptr;
-    vireo_submit with = VIREO_SUBMIT_INIT;
-    with.fault = &fault;
-    return d.submit(loaded, &x, 1, &y, 1, &with);
-  }
-  vireo_status wait(uint64_t ns = 10'000'000'000) const { return d.wait(loaded, ns); }
-  vireo_status check(void* at, uint32_t first) const {
-    std::vector<uint32_t> y(kCount), expected(kCount);
-    std::iota(expected.begin(), expected.end(), first + kDepth);
-    const vireo_status status = d.buffer_read(device, at, kRoom, y.data(), kBytes);
-    if (status == VIREO_OK) {
-      EXPECT_EQ(y, expected);
-    }
-    return status;
-  }
-  // A whole run; the first status that is not OK.
-  vireo_status run(uint32_t first) {
-    vireo_status status = VIREO_OK;
-    const auto next = [&status](const std::function<vireo_status()>& call) {
-      if (status == VIREO_OK) status = call();
-    };
-    next([&] { return buffer != nullptr ? vireo_status{VIREO_OK} : create(); });
-    next([&] { return loaded != nullptr ? vireo_status{VIREO_OK} : load(); });
-    next([&] { return write(buffer, first); });
-    next([&] { return bind(buffer); });
-    next([&] { return submit(); });
-    next([&] { return wait(); });
-    next([&] { return check(buffer, first); });
-    return status;
-  }
+struct Session : gpu::testing::Session {
+  Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const gpu::Target& target = fake_target())
+      : gpu::testing::Session(delegate, on, with, target) {}
 };
 
 class OneFaultyDevice : public FaultsTest {
@@ -266,14 +144,14 @@ TEST_F(OneFaultyDevice, MathIsTheSessions) {
   for (const bool matrices : {false, true}) {
     control_->matrices = matrices;
     start();
-    gpu::Target exact = Session::target();
+    gpu::Target exact = fake_target();
     exact.float16 = matrices;
     if (matrices) exact.units = {{16, 16, 16}};
     gpu::Target halves = exact;
     halves.half_products = matrices;
     for (const vireo_math math : {VIREO_MATH_EXACT, VIREO_MATH_F16}) {
       for (const gpu::Target& compiled : {exact, halves}) {
-        Session s(d_, device_, host_.table, gpu::text_of(compiled));
+        Session s(d_, device_, host_.table, compiled);
         s.math = math;
         ASSERT_EQ(s.create(), VIREO_OK);
         const bool fits = compiled == (math == VIREO_MATH_F16 ? halves : exact);

@@ -35,7 +35,7 @@ class RunnerTest : public ::testing::Test {
 
 TEST_F(RunnerTest, KernelWritesItsBindingOnly) {
   std::vector<gpu::Runner::Bytes> bindings = {bytes_of(counted(21, 5)), gpu::Runner::Bytes(21 * 4 + 8, 0x11)};
-  ASSERT_EQ(runner_.run(add_kernel(), {3, 1, 1}, {21, 1000}, &bindings), "");
+  ASSERT_EQ(runner_.run(add_kernel(runner_.target()), {3, 1, 1}, {21, 1000}, &bindings), "");
   EXPECT_EQ(bindings[0], bytes_of(counted(21, 5)));
   gpu::Runner::Bytes expected = bytes_of(counted(21, 1005));
   expected.resize(expected.size() + 8, 0x11);
@@ -44,13 +44,13 @@ TEST_F(RunnerTest, KernelWritesItsBindingOnly) {
 
 TEST_F(RunnerTest, StepsSeeEachOthersResults) {
   std::vector<gpu::Runner::Bytes> y;
-  ASSERT_EQ(runner_.run(add_schedule(1000, 33), {bytes_of(counted(1000, 7))}, {}, &y), "");
+  ASSERT_EQ(runner_.run(add_schedule(runner_.target(), 1000, 33), {bytes_of(counted(1000, 7))}, {}, &y), "");
   ASSERT_EQ(y.size(), 1u);
   EXPECT_EQ(y[0], bytes_of(counted(1000, 40)));
 }
 
 TEST_F(RunnerTest, WeightsAreUploaded) {
-  gpu::Schedule s = add_schedule(64, 1);
+  gpu::Schedule s = add_schedule(runner_.target(), 64, 1);
   s.weights = {{128, -1, 4}, {256, -1, 5}};
   const std::vector<gpu::Runner::Bytes> constants = {bytes_of(counted(32, 900)), bytes_of(counted(64, 50))};
   s.steps[0].bindings[0] = {gpu::Where::kWeights, 1, 0, 256};
@@ -67,7 +67,7 @@ TEST_F(RunnerTest, WeightsAreUploaded) {
 
 // As the host has it where a device has memory of its own.
 TEST_F(RunnerTest, EmptyValuesHaveNoPlace) {
-  gpu::Schedule s = add_schedule(64, 1);
+  gpu::Schedule s = add_schedule(runner_.target(), 64, 1);
   s.inputs.push_back(0);
   s.outputs.insert(s.outputs.begin(), 0);
   s.steps.back().bindings.back().index = 1;
@@ -80,7 +80,7 @@ TEST_F(RunnerTest, EmptyValuesHaveNoPlace) {
 
 // A schedule that lacks a barrier, for validation_test.py: layers that do not see it would see nothing else.
 TEST_F(RunnerTest, DISABLED_BarrierIsMissing) {
-  gpu::Schedule s = add_schedule(1000, 3);
+  gpu::Schedule s = add_schedule(runner_.target(), 1000, 3);
   s.steps[1].barrier = false;
   std::vector<gpu::Runner::Bytes> y;
   ASSERT_EQ(runner_.run(s, {bytes_of(counted(1000, 7))}, {}, &y), "");

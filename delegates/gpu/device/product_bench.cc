@@ -10,9 +10,9 @@
 #include <cstring>
 
 #include "delegates/gpu/device/runner.h"
+#include "delegates/gpu/device/test_cards.h"
 #include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/templates/product.h"
-#include "delegates/gpu/device/test_cards.h"
 #include "sdk/base/half.h"
 
 namespace vireo::gpu {
@@ -136,9 +136,8 @@ void bench(Runner* runner, const Size& s, const char* tile) {
   launch.push.resize(d.program.push_words);
   launch.groups = d.groups;
   launch.barrier = true;
-  launch.bindings = {{Where::kInput, 0, 0, inputs[0].size()},
-                     {Where::kInput, 1, 0, inputs[1].size()},
-                     {Where::kOutput, 0, 0, bytes}};
+  launch.bindings = {
+      {Where::kInput, 0, 0, inputs[0].size()}, {Where::kInput, 1, 0, inputs[1].size()}, {Where::kOutput, 0, 0, bytes}};
   schedule.steps = {launch};
   std::vector<Runner::Bytes> outputs;
   std::string why = runner->run(schedule, inputs, {}, &outputs);

@@ -1,5 +1,6 @@
 #include "delegates/gpu/device/table.h"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "delegates/gpu/device/gpu.h"
 #include "delegates/gpu/device/part.h"
 #include "delegates/gpu/device/source.h"
+#include "delegates/gpu/lower/lower.h"
 #include "sdk/graph/graph_reader.h"
 
 namespace vireo::gpu {
@@ -53,6 +55,16 @@ std::vector<const char*> names_of(const vireo_host& host, const vireo_graph* gra
   return names;
 }
 
+// Whether the part's bytes are those that compile() gives. A file may bring others; where a card does not keep kernels
+// inside their bindings, those are not run. Making them once more takes some milliseconds.
+bool is_ours(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+             const vireo_load_request& with) {
+  Schedule made;
+  if (!lower_part(target, host, graph, part, &made).why.empty()) return false;
+  const std::vector<uint8_t> bytes = write_schedule(made);
+  return bytes.size() == with.blob_bytes && std::memcmp(bytes.data(), with.blob, bytes.size()) == 0;
+}
+
 vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
                   const vireo_load_request* with, void** loaded) {
   return guarded([&] {
@@ -63,6 +75,8 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
     if (why.empty() && (schedule.inputs.size() != asked->input_count || schedule.outputs.size() != asked->output_count))
       why = "it is of another part";
     if (why.empty() && schedule.weights.size() != 0 && with->packed_at == nullptr) why = "its weights are missing";
+    if (why.empty() && !gpu.facts().checks_access && graph != nullptr && !is_ours(target, *host, graph, *asked, *with))
+      why = "it is not what this version makes of its nodes, and this card does not check where kernels write";
     if (!why.empty()) {
       say(with->fault, "the compiled part is refused: " + why);
       return vireo_status{VIREO_INVALID_MODEL};

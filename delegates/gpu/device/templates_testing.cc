@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "delegates/gpu/device/runner.h"
-#include "delegates/gpu/templates/testing.h"
 #include "delegates/gpu/device/test_cards.h"
+#include "delegates/gpu/templates/testing.h"
 
 namespace vireo::gpu {
 namespace {

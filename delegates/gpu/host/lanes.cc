@@ -126,9 +126,9 @@ std::string assemble_ptx(const std::string& text, uint32_t sm, bool* found) {
   const std::string path = scratch_path(".ptx");
   if (!write_file(path, text.data(), text.size())) return "cannot write " + path;
   // "Used 32 registers, 0 bytes spill stores, ..." for each entry: what spills is a tiling that is too large.
-  std::string why = run_command(tool + " -v -arch sm_" + std::to_string(sm) + " -o " + path + ".cubin " + path + " >" + path +
-                                ".log 2>&1; status=$?; grep -i -E 'error|fatal' " + path + ".log; grep -E '[1-9][0-9]* bytes spill' " +
-                                path + ".log; exit $status");
+  std::string why = run_command(tool + " -v -arch sm_" + std::to_string(sm) + " -o " + path + ".cubin " + path + " >" +
+                                path + ".log 2>&1; status=$?; grep -i -E 'error|fatal' " + path +
+                                ".log; grep -E '[1-9][0-9]* bytes spill' " + path + ".log; exit $status");
   for (const char* end : {"", ".cubin", ".log"}) remove((path + end).c_str());
   return why;
 }

@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
+#include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/lower/fuse.h"
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
-#include "delegates/gpu/emit/kernel.h"
 #include "sdk/plan/planner.h"
 
 namespace vireo::gpu {

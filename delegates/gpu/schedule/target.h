@@ -17,8 +17,8 @@ struct MatrixUnit {
 // The least that Vulkan 1.1 promises, but for what a driver says of itself. Two devices with equal targets get the same
 // bytes.
 struct Target {
-  uint32_t ptx = 0;  // kernels are PTX, for cards of this compute capability (75, 80, 90 ...) and later; 0: SPIR-V
-  uint32_t subgroup = 1;     // lanes that run together; a tuning number: no kernel is wrong with another one
+  uint32_t ptx = 0;       // kernels are PTX, for cards of this compute capability (75, 80, 90 ...) and later; 0: SPIR-V
+  uint32_t subgroup = 1;  // lanes that run together; a tuning number: no kernel is wrong with another one
   uint32_t workgroup = 128;  // the most invocations of a workgroup
   uint32_t workgroup_x = 128, workgroup_y = 128, workgroup_z = 64;
   uint32_t groups_x = 65535, groups_y = 65535, groups_z = 65535;  // the most workgroups of a launch
