@@ -107,6 +107,8 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   t.groups_y = attribute(kMaxGridY);
   t.groups_z = attribute(kMaxGridZ);
   t.shared_bytes = attribute(kMaxSharedPerBlock);
+  // Two workgroups of a multiprocessor share it. Copies that end later came with the eighth family.
+  t.stage_bytes = t.ptx >= 80 ? attribute(kMaxSharedPerBlockOnDemand) / 2 / 1024 * 1024 : 0;
   t.bindings = 32;
   t.push_words = 64;
   t.buffer_bytes = kMostBytes;

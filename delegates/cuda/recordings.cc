@@ -27,7 +27,10 @@ class Compiled final : public gpu::CompiledKernel {
       *log = text;
       return result;
     }
-    return device_.call().module_function(&function_, module_, "kernel");
+    result = device_.call().module_function(&function_, module_, "kernel");
+    if (result == kSuccess && kernel.shared_bytes != 0)
+      result = device_.call().function_set(function_, kMostLaunchShared, static_cast<int>(kernel.shared_bytes));
+    return result;
   }
   Function function() const { return function_; }
 
@@ -101,6 +104,7 @@ Result Recordings::build(Graph graph, const gpu::Place* places, const gpu::OwnPl
     node.block_x = size[0];
     node.block_y = size[1];
     node.block_z = size[2];
+    node.shared_bytes = schedule_.kernels[step.kernel].shared_bytes;
     node.arguments = arguments.data();
     GraphNode added = nullptr;
     // Where one kernel follows one other, its workgroups come to the card while that one ends.

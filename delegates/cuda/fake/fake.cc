@@ -122,6 +122,7 @@ VIREO_FAKE Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) 
                                      {kMaxGridY, 65535},
                                      {kMaxGridZ, 65535},
                                      {kMaxSharedPerBlock, 49152},
+                                     {kMaxSharedPerBlockOnDemand, 232448},
                                      {kWarpSize, 32},
                                      {kMultiprocessors, 4},
                                      {kMajor, control.major},
@@ -206,6 +207,7 @@ VIREO_FAKE Result cuFuncGetAttribute(int* value, int, Function) {
   *value = 0;
   return kSuccess;
 }
+VIREO_FAKE Result cuFuncSetAttribute(Function, int, int) { return step_in_context(); }
 VIREO_FAKE Result cuGraphCreate(Graph* graph, unsigned) { return make<FakeGraph>(graph); }
 VIREO_FAKE Result cuGraphDestroy(Graph graph) { return destroy<FakeGraph>(graph); }
 VIREO_FAKE Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode*, size_t, const KernelNode* what) {

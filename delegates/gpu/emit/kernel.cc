@@ -28,6 +28,7 @@ Kernel kernel_of(const Program& program, const Target& target) {
   out.bindings = program.bindings;
   for (const Buffer& b : program.buffers) out.writes |= b.written ? 1u << b.binding : 0u;
   out.push_words = program.push_words;
+  if (target.ptx != 0) out.shared_bytes = ptx_launch_bytes(program);
   return out;
 }
 

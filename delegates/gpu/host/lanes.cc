@@ -125,10 +125,12 @@ std::string assemble_ptx(const std::string& text, uint32_t sm, bool* found) {
   if (!*found) return "";
   const std::string path = scratch_path(".ptx");
   if (!write_file(path, text.data(), text.size())) return "cannot write " + path;
-  // "Used 32 registers, 0 bytes spill stores, ..." for each entry: what spills is a tiling that is too large.
+  // -v: "0 bytes spill stores" and so on for each entry. What spills more than some words is too large a tiling.
+  const std::string log = path + ".log", first = " " + log + " | head -n 5";
   std::string why = run_command(tool + " -v -arch sm_" + std::to_string(sm) + " -o " + path + ".cubin " + path + " >" +
-                                path + ".log 2>&1; status=$?; grep -i -E 'error|fatal' " + path +
-                                ".log; grep -E '[1-9][0-9]* bytes spill' " + path + ".log; exit $status");
+                                log + " 2>&1 || { grep -i -E 'error|fatal'" + first +
+                                "; exit 1; }; ! grep -q '[1-9][0-9][0-9][0-9]* bytes spill' " + log +
+                                " || { grep -B 3 '[1-9][0-9][0-9][0-9]* bytes spill'" + first + "; exit 1; }");
   for (const char* end : {"", ".cubin", ".log"}) remove((path + end).c_str());
   return why;
 }

@@ -30,7 +30,7 @@ class Printer {
         "extern \"C\" int " + symbol_ +
         "(void* const* bindings, const uint64_t* bytes, const uint32_t* push, const uint32_t* groups, int backwards) "
         "{\n(void)bindings; (void)bytes; (void)push;\nconst uint32_t lanes = " +
-        lanes + ";\nint wrong = 0;\nuint32_t group[3];\n" +
+        lanes + ";\nint wrong = 0;\nuint32_t group[3];\ncopy_groups copies; (void)copies;\n" +
         "for (group[2] = 0; group[2] < groups[2]; ++group[2])\nfor (group[1] = 0; group[1] < groups[1]; ++group[1])\n"
         "for (group[0] = 0; group[0] < groups[0]; ++group[0]) {\n";
     for (uint32_t i = 0; i < p_.body.size(); ++i) statement(i);
@@ -49,7 +49,9 @@ class Printer {
     return op == Op::kMatrixZero || op == Op::kMatrixLoad || op == Op::kMatrixMultiply || op == Op::kMatrixStore;
   }
   // What the whole workgroup does at once.
-  static bool joins_lanes(Op op) { return op == Op::kBarrier || is_matrix(op); }
+  static bool joins_lanes(Op op) {
+    return op == Op::kBarrier || op == Op::kCopyGroup || op == Op::kCopyWait || is_matrix(op);
+  }
 
   // Which blocks have a barrier or a matrix inside: they are the workgroup's, not a lane's. Marks their heads, elses
   // and ends.
@@ -89,6 +91,10 @@ class Printer {
     } else if (s.op == Op::kStore || s.op == Op::kSharedStore) {
       f(s.a);
       f(s.b);
+    } else if (s.op == Op::kCopy) {
+      f(s.a);
+      f(s.b);
+      f(s.c);
     } else if (const char* pattern = spell(kDialect, s.op)) {
       const std::string text = pattern;
       if (text.find("$0") != std::string::npos) f(s.a);
@@ -253,6 +259,12 @@ class Printer {
           text_ += "memset(" + symbol_ + "_s" + std::to_string(array) + "_t, 0, " +
                    std::to_string(p_.shared[array].count) + ");\n";
         break;
+      case Op::kCopyGroup:
+        text_ += "copies.close();\n";
+        break;
+      case Op::kCopyWait:
+        text_ += "copies.wait(" + std::to_string(s.bits) + ");\n";
+        break;
       case Op::kIf:
         agree(s.a);
         text_ += "if (" + value(s.a, "0") + ") {\n";
@@ -301,6 +313,14 @@ class Printer {
       case Op::kSharedStore:
         text_ += shared(s, "2") + " = " + value(s.b) + ";\n";
         return;
+      case Op::kCopy: {
+        Statement from = s, to = s;
+        from.a = s.b;
+        from.bits = s.bits >> 32;
+        to.bits = s.bits & 0xffffffff;
+        text_ += "copies.add(&" + shared(to, "2") + ", " + value(s.c) + " ? load" + memory(from) + ") : quad{});\n";
+        return;
+      }
       case Op::kIf:
         text_ += "if (" + value(s.a) + ") {\n";
         return;
@@ -334,7 +354,24 @@ std::string host_prelude() {
   return R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include <utility>
+#include <vector>
 struct quad { uint32_t w[4]; };
+// Copies to shared memory that end later. Until they are waited for their place holds NaNs.
+struct copy_groups {
+  std::vector<std::vector<std::pair<quad*, quad>>> groups = {{}};
+  void add(quad* to, quad v) {
+    groups.back().push_back({to, v});
+    for (uint32_t& word : to->w) word = 0x7e7f7e7fu;
+  }
+  void close() { groups.emplace_back(); }
+  void wait(size_t left) {
+    for (size_t g = 0; g + 1 + left < groups.size(); ++g) {
+      for (auto& c : groups[g]) *c.first = c.second;
+      groups[g].clear();
+    }
+  }
+};
 template <class T> static T load(const void* p, uint64_t bytes, uint64_t i, int* wrong) {
   if ((i + 1) * sizeof(T) > bytes) return *wrong = 1, T();
   return static_cast<const T*>(p)[i];

@@ -62,6 +62,11 @@ class Builder {
   Value shared_load(uint32_t array, Value index);
   void shared_store(uint32_t array, Value index, Value value);
   void barrier() { append({Op::kBarrier}); }
+  void copy(uint32_t array, Value to, uint32_t buffer, Value from, Value there) {
+    append({Op::kCopy, Type::kQuad, to.id, from.id, there.id, uint64_t{buffer} << 32 | array});
+  }
+  void copy_group() { append({Op::kCopyGroup}); }
+  void copy_wait(uint32_t left) { append({Op::kCopyWait, Type::kNone, 0, 0, 0, left}); }
 
   // Statements about matrices (Program::unit); `array` is one of quads.
   enum class Role : uint8_t { kLeft, kRight, kTotal };

@@ -37,7 +37,13 @@ enum class Op : uint8_t {
   kStore,        // bits: buffer, a: index, b: value, of which an element's low bits are kept
   kSharedLoad,   // bits: shared array, a: index
   kSharedStore,  // bits: shared array, a: index, b: value
-  kIf,           // a: condition
+  // A quad of buffer `bits` >> 32 at index b to quad a of shared array `bits` & 0xffffffff, or zeros where c, a kBool, is
+  // false. It is there for the lane behind the kCopyWait that says so, and nothing touches it before. Copies since the
+  // last kCopyGroup are one group; kCopyWait leaves the newest `bits` groups under way. All lanes come to both together.
+  kCopy,
+  kCopyGroup,
+  kCopyWait,
+  kIf,  // a: condition
   kElse,
   kEndIf,
   kFor,      // a: a variable that counts from b up to but not c by steps of `bits`; b, c kU32
@@ -109,6 +115,9 @@ constexpr bool has_value(Op op) {
     case Op::kSet:
     case Op::kStore:
     case Op::kSharedStore:
+    case Op::kCopy:
+    case Op::kCopyGroup:
+    case Op::kCopyWait:
     case Op::kIf:
     case Op::kElse:
     case Op::kEndIf:

@@ -7,6 +7,7 @@
 
 #include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/lower/fuse.h"
+#include "delegates/gpu/lower/halve.h"
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
@@ -350,6 +351,7 @@ Refusal lower_network(const Target& target, const Network& network, const vireo_
   refused.why = lower_nodes(network, &l, &refused.node);
   if (!refused.why.empty()) return refused;
   fuse(&l);
+  halve(&l);
   split_depth(&l);
   return schedule_of(target, network, l, out);
 }

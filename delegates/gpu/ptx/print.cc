@@ -11,6 +11,12 @@ namespace {
 
 constexpr int64_t kMostOffset = 1 << 20;  // bytes that an address leaves to its instruction
 
+// Above this the launch says how much a workgroup shares.
+constexpr uint32_t kMostShared = 48u << 10;
+
+uint32_t bytes_of(Type t) { return t == Type::kQuad ? 16 : is_wide(t) ? 8 : 4; }
+uint32_t shared_bytes(const SharedArray& a) { return (a.count * bytes_of(a.type) + 15) / 16 * 16; }
+
 // Registers are named by the statement that sets them: %r of 32 bits, %f of floats, %d of 64 bits, %p of truths.
 class Printer {
  public:
@@ -39,10 +45,8 @@ class Printer {
     out += ".reg .pred %p<" + count + ">;\n.reg .b32 %r<" + count + ">;\n.reg .f32 %f<" + count + ">;\n.reg .b64 %d<" +
            count + ">;\n.reg .b64 %a<" + number(addresses_ + 1) + ">;\n.reg .b32 %s<" + number(addresses_ + 1) +
            ">;\n.reg .b16 %h<2>;\n" + declared_;
-    for (size_t i = 0; i < p_.shared.size(); ++i) {
-      out += ".shared .align 16 .b8 shared" + number(i) + "[" +
-             number(uint64_t{p_.shared[i].count} * bytes_of(p_.shared[i].type)) + "];\n";
-    }
+    for (size_t i = 0; i < p_.shared.size() && ptx_launch_bytes(p_) == 0; ++i)
+      out += ".shared .align 16 .b8 shared" + number(i) + "[" + number(shared_bytes(p_.shared[i])) + "];\n";
     for (uint32_t i = 0; i < p_.bindings; ++i) {
       out += ".reg .b64 %b" + number(i) + ";\nld.param.u64 %b" + number(i) + ", [b" + number(i) +
              "];\ncvta.to.global.u64 %b" + number(i) + ", %b" + number(i) + ";\n";
@@ -53,8 +57,6 @@ class Printer {
     out += prologue_;
     return target_.ptx >= 90 ? out + "griddepcontrol.wait;\n" : out;
   }
-
-  static uint32_t bytes_of(Type t) { return t == Type::kQuad ? 16 : is_wide(t) ? 8 : 4; }
 
   // ---- Registers
 
@@ -151,7 +153,11 @@ class Printer {
     if (bases_.size() <= array) bases_.resize(array + 1, false);
     if (!bases_[array]) {
       bases_[array] = true;
-      prologue_ += ".reg .b32 " + base + ";\nmov.u32 " + base + ", shared" + number(array) + ";\n";
+      const bool given = ptx_launch_bytes(p_) != 0;
+      prologue_ += ".reg .b32 " + base + ";\nmov.u32 " + base + ", shared" + (given ? "" : number(array)) + ";\n";
+      uint32_t first = 0;
+      for (uint32_t i = 0; i < array; ++i) first += shared_bytes(p_.shared[i]);
+      if (given) prologue_ += "add.u32 " + base + ", " + base + ", " + number(first) + ";\n";
     }
     return base;
   }
@@ -196,6 +202,20 @@ class Printer {
     const Type t = p_.shared[s.bits].type;
     if (t != Type::kQuad) return line("st.shared." + bits(t) + " " + at + ", " + value(s.b));
     line("st.shared.v4.b32 " + at + ", " + quad(s.b));
+  }
+
+  // Past the first-level cache, where no lane reads the quad again.
+  void copy(const Statement& s) {
+    Statement from = s, to = s;
+    from.a = s.b;
+    from.bits = s.bits >> 32;
+    to.bits = s.bits & 0xffffffff;
+    const std::string at = shared(to), source = global(from);
+    if (p_.body[s.c].op == Op::kConstant && p_.body[s.c].bits != 0)
+      return line("cp.async.cg.shared.global " + at + ", " + source + ", 16");
+    const std::string bytes = "%s" + number(addresses_++);
+    line("selp.b32 " + bytes + ", 16, 0, " + value(s.c));
+    line("cp.async.cg.shared.global " + at + ", " + source + ", 16, " + bytes);
   }
 
   // ---- Variables: registers, or memory of the lane where there is an index
@@ -510,6 +530,12 @@ class Printer {
         return shared_load(i);
       case Op::kSharedStore:
         return shared_store(s);
+      case Op::kCopy:
+        return copy(s);
+      case Op::kCopyGroup:
+        return line("cp.async.commit_group");
+      case Op::kCopyWait:
+        return line("cp.async.wait_group " + number(s.bits));
       case Op::kIf:
         return begin_if(i);
       case Op::kElse:
@@ -554,7 +580,13 @@ std::string ptx_head(const Target& target) {
   const char* const level = target.ptx >= 90   ? ".version 7.8\n.target sm_90\n"
                             : target.ptx >= 80 ? ".version 7.0\n.target sm_80\n"
                                                : ".version 6.5\n.target sm_75\n";
-  return std::string(level) + ".address_size 64\n";
+  return std::string(level) + ".address_size 64\n.extern .shared .align 16 .b8 shared[];\n";
+}
+
+uint32_t ptx_launch_bytes(const Program& program) {
+  uint32_t bytes = 0;
+  for (const SharedArray& a : program.shared) bytes += shared_bytes(a);
+  return bytes > kMostShared ? bytes : 0;
 }
 
 std::string ptx_entry(const Program& program, const Target& target, const std::string& name) {

@@ -18,6 +18,9 @@ namespace vireo::gpu {
 // Buffers have less than 2^31 - 2^20 elements. A matrix unit is 16 x 16 x 16 with subgroups of 32 lanes.
 std::string print_ptx(const Program& program, const Target& target);
 
+// Bytes of shared memory that a launch gives; 0 where the text has it.
+uint32_t ptx_launch_bytes(const Program& program);
+
 // The parts of such a text: what stands once in front of all entries, and one entry.
 std::string ptx_head(const Target& target);
 std::string ptx_entry(const Program& program, const Target& target, const std::string& name);

@@ -46,6 +46,7 @@ const char* check(const Kernel& k, const Target& t) {
   }
   if (lanes > t.workgroup) return "a workgroup is larger than the device's";
   if (k.bindings > t.bindings || k.bindings > 32) return "a kernel has more bindings than the device takes";
+  if (k.shared_bytes > t.stage_bytes) return "a kernel shares more memory than the device has";
   if (k.push_words > t.push_words) return "a kernel has more arguments than the device takes";
   return k.bindings < 32 && k.writes >> k.bindings != 0 ? "a kernel writes where it has no binding" : "";
 }
@@ -143,6 +144,7 @@ Kernel unpack(const fb::Kernel& k) {
   out.bindings = k.bindings();
   out.writes = k.writes();
   out.push_words = k.push_words();
+  out.shared_bytes = k.shared_bytes();
   return out;
 }
 
@@ -204,7 +206,7 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   for (const Kernel& k : schedule.kernels) {
     const auto name = b.CreateString(k.name);
     kernels.push_back(fb::CreateKernel(b, name, b.CreateVector(k.words), k.size[0], k.size[1], k.size[2], k.writes,
-                                       k.bindings, k.push_words));
+                                       k.bindings, k.push_words, k.shared_bytes));
   }
   std::vector<::flatbuffers::Offset<fb::Step>> steps;
   for (const Launch& s : schedule.steps) {

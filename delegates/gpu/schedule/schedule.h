@@ -22,7 +22,7 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kScheduleVersion = 5;   // of what the bytes mean: also where a template's code changes
+constexpr uint32_t kScheduleVersion = 6;   // of what the bytes mean: also where a template's code changes
 constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
@@ -35,8 +35,9 @@ struct Kernel {
   uint32_t bindings = 0;
   uint32_t writes = 0;  // bit i: binding i
   uint32_t push_words = 0;
+  uint32_t shared_bytes = 0;  // of a workgroup, to be given at the launch; 0: the code says it
 
-  auto fields() const { return std::tie(name, words, size, bindings, writes, push_words); }
+  auto fields() const { return std::tie(name, words, size, bindings, writes, push_words, shared_bytes); }
   friend bool operator==(const Kernel& a, const Kernel& b) { return a.fields() == b.fields(); }
 };
 

@@ -17,6 +17,7 @@ std::string text_of(const Target& t) {
   number("x", t.groups_y);
   number("x", t.groups_z);
   number(" sh", t.shared_bytes);
+  if (t.stage_bytes != 0) number(" st", t.stage_bytes);
   number(" b", t.bindings);
   number(" p", t.push_words);
   number(" m", t.buffer_bytes);

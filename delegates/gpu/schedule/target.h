@@ -23,12 +23,13 @@ struct Target {
   uint32_t workgroup_x = 128, workgroup_y = 128, workgroup_z = 64;
   uint32_t groups_x = 65535, groups_y = 65535, groups_z = 65535;  // the most workgroups of a launch
   uint32_t shared_bytes = 16384;                                  // of a workgroup
-  uint32_t bindings = 4;                                          // storage buffers of a kernel
-  uint32_t push_words = 32;                                       // words of push constants
-  uint64_t buffer_bytes = 1u << 27;                               // the most that one binding may span
-  bool storage16 = false;  // buffers of 16-bit elements; else they are words of two
-  bool storage8 = false;   // buffers of 8-bit elements; else they are words of four
-  bool float16 = false;    // arithmetic
+  uint32_t stage_bytes = 0;          // ... for quads that are copied there meanwhile; 0: there are no such copies
+  uint32_t bindings = 4;             // storage buffers of a kernel
+  uint32_t push_words = 32;          // words of push constants
+  uint64_t buffer_bytes = 1u << 27;  // the most that one binding may span
+  bool storage16 = false;            // buffers of 16-bit elements; else they are words of two
+  bool storage8 = false;             // buffers of 8-bit elements; else they are words of four
+  bool float16 = false;              // arithmetic
   bool int8 = false;
   bool int16 = false;
   bool int64 = false;

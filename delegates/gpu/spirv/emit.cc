@@ -257,6 +257,23 @@ class Emitter {
     }
   }
 
+  // Vulkan has none that end later: it is done at once.
+  void copy(const Statement& s) {
+    const auto buffer = static_cast<uint32_t>(s.bits >> 32), array = static_cast<uint32_t>(s.bits);
+    const uint32_t quad = type(Type::kQuad), zero = word(0);
+    const uint32_t from = m_.value(kOpAccessChain, m_.pointer(kStorageBuffer, quad), {buffers_[buffer], zero, id(s.b)});
+    const uint32_t nothing = m_.value(kOpCompositeConstruct, quad, {zero, zero, zero, zero});
+    const uint32_t v = m_.value(kOpSelect, quad, {all_of(id(s.c)), m_.value(kOpLoad, quad, {from}), nothing});
+    const uint32_t to = m_.value(kOpAccessChain, m_.pointer(kWorkgroup, quad), {shared_[array], id(s.a)});
+    if (has_unit()) return m_.op(kOpStore, {to, v, kNonPrivatePointer});
+    m_.op(kOpStore, {to, v});
+  }
+  // A truth for each word of a quad: SPIR-V 1.3 chooses vectors by vectors.
+  uint32_t all_of(uint32_t truth) {
+    const uint32_t truths = m_.type(kOpTypeVector, {type(Type::kBool), 4});
+    return m_.value(kOpCompositeConstruct, truths, {truth, truth, truth, truth});
+  }
+
   void begin_if(const Statement& s, uint32_t i) {
     Region r;
     r.merge = m_.fresh();
@@ -361,6 +378,11 @@ class Emitter {
       case Op::kSharedStore:
         if (has_unit()) return m_.op(kOpStore, {shared_place(s), id(s.b), kNonPrivatePointer});
         return m_.op(kOpStore, {shared_place(s), id(s.b)});
+      case Op::kCopy:
+        return copy(s);
+      case Op::kCopyGroup:
+      case Op::kCopyWait:
+        return;
       case Op::kIf:
         return begin_if(s, i);
       case Op::kElse:

@@ -29,6 +29,10 @@ class MatrixBody {
     xs.take(row0_, m_, shape_.m);
     ws.take(column0_, n_, shape_.n);
     const uint32_t quads = xs.layout().quads + ws.layout().quads;
+    if (xs.copies() && ws.copies() && shape_.k > t_.tile_k && 2 * quads * 16 <= target_.stage_bytes) {
+      run_ahead(xs, ws, quads);
+      return end(epilogue, place);
+    }
     // With two tiles in turn, lanes keep the next while others still multiply this one.
     const bool two = shape_.k > t_.tile_k && 2 * quads * 16 <= target_.shared_bytes;
     array_ = b_.shared(Type::kQuad, std::max((two ? 2 : 1) * quads, scratch_quads()));
@@ -53,12 +57,51 @@ class MatrixBody {
         b_.barrier();
       });
     }
+    end(epilogue, place);
+  }
+
+ private:
+  // Several tiles are on their way to shared memory while one is multiplied.
+  void run_ahead(MatrixStage& xs, MatrixStage& ws, uint32_t quads) {
+    constexpr int64_t kMostStages = 4;
+    const int64_t tiles = (shape_.k + t_.tile_k - 1) / t_.tile_k;
+    const auto stages =
+        static_cast<uint32_t>(std::clamp<int64_t>(target_.stage_bytes / (quads * 16), 2, std::min(kMostStages, tiles)));
+    array_ = b_.shared(Type::kQuad, std::max(stages * quads, scratch_quads()));
+    make_matrices();
+    const auto ask = [&](Value place, Value k0) {
+      xs.copy(array_, place, k0, k_, shape_.k);
+      ws.copy(array_, place, k0, k_, shape_.k);
+    };
+    for (uint32_t s = 0; s + 1 < stages; ++s) {
+      ask(b_.u32(s * quads), b_.u32(s * t_.tile_k));  // there are as many
+      b_.copy_group();
+    }
+    const Variable full = b_.variable(b_.u32(0)), empty = b_.variable(b_.u32((stages - 1) * quads));
+    const auto advance = [&](const Variable& place) {
+      const Value next = place.get() + quads;
+      place.set(b_.select(next == stages * quads, b_.u32(0), next));
+    };
+    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
+      b_.copy_wait(stages - 2);
+      b_.barrier();  // also: everybody has multiplied the tile whose place is filled now
+      const Value ahead = k0 + (stages - 1) * t_.tile_k;
+      b_.when(ahead < k_, [&] { ask(empty.get(), ahead); });
+      b_.copy_group();
+      for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) multiply(xs, ws, full.get(), k);
+      advance(full);
+      advance(empty);
+    });
+    b_.copy_wait(0);
+    b_.barrier();
+  }
+
+  void end(Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
     const uint32_t lines = t_.sub_m / t_.unit.m;
     if (lines == 1) return finish(b_.u32(0), epilogue, place);
     b_.loop(b_.u32(0), b_.u32(lines), 1, [&](Value line) { finish(line, epilogue, place); });
   }
 
- private:
   Value below(Value v, Value end, int64_t extent, uint32_t tile) {
     return extent % tile == 0 ? b_.boolean(true) : v < end;
   }

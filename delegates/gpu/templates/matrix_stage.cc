@@ -89,6 +89,22 @@ void MatrixStage::fetch(Value k0, Value end, int64_t extent) {
   }
 }
 
+void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent) {
+  const Value zero = b_.u32(0);
+  const bool whole = extent % depth_ == 0;
+  const uint32_t buffer = b_.buffer(operand_.tensor.binding, Element::kQuad, false);
+  for (const Turn& turn : turns_) {
+    b_.when(turn.there, [&] {
+      const Piece& piece = turn.pieces[0];
+      const Value k = k0 + piece.k;
+      const ProductOperand::Element e =
+          whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
+      const Value inside = e.inside & below(b_, k, end, extent, depth_);
+      b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> 3, inside);
+    });
+  }
+}
+
 Value MatrixStage::raw(Value index) {
   const uint32_t binding = operand_.tensor.binding;
   if (operand_.neighbours > 1)

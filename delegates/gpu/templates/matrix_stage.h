@@ -36,6 +36,10 @@ class MatrixStage {
   // Writes what was asked for into the tile at quad `tile` of an array.
   void keep(uint32_t array, Value tile);
 
+  // Whether tiles can be copied to shared memory as they lie: by copy() in place of fetch() and keep().
+  bool copies() const { return target_.stage_bytes != 0 && is_half() && operand_.neighbours > 1; }
+  void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent);
+
   const TileLayout& layout() const { return layout_; }
   // The first quad of the matrix of lines from `line` on, at depth k of a tile.
   Value first_quad(Value tile, Value line, uint32_t k) const;

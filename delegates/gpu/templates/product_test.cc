@@ -193,6 +193,14 @@ struct Layout {
   bool channels_last, weights_last;
 };
 
+// Numbers that float16 has, as `type`.
+Bytes numbers_as(DType type, const std::vector<float>& v) {
+  if (type == DType::kF32) return bytes_of(v);
+  std::vector<uint16_t> out;
+  for (const float f : v) out.push_back(half_of(f));
+  return bytes_of(out);
+}
+
 // Two axes of 2-d images, in either layout of images and weights.
 void add_convolution(Trials& trials, const Window& window, int64_t groups, int64_t channels, int64_t outputs,
                      const Layout& layout, const Target& target, int64_t shares = 1) {
@@ -228,8 +236,10 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
     return (target.half_products ? halves : normal)(static_cast<size_t>(count), seed);
   };
   const std::vector<float> x = draw(2 * c * in, 1), w = draw(o * channels * taps, 2);
+  const DType stored = target.stage_bytes != 0 ? DType::kF16 : DType::kF32;  // what copies need
+  p.x_dtype = p.w_dtype = stored;
   trials.add("convolution", make_convolution(p, choose_convolution(p, target), target), target,
-             {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(shares * 2 * o * places * 4), 1)},
+             {numbers_as(stored, x), numbers_as(stored, w), Bytes(static_cast<size_t>(shares * 2 * o * places * 4), 1)},
              [=](const std::vector<Bytes>& result) {
                const std::vector<float> got = as<float>(result[2]);
                for (int64_t at = 0; at < 2 * o * places; ++at) {
@@ -418,14 +428,6 @@ ProductTiling unit_tiling(const Target& target, uint32_t tile_m, uint32_t tile_n
   return t;
 }
 
-// Numbers that float16 has, as `type`.
-Bytes numbers_as(DType type, const std::vector<float>& v) {
-  if (type == DType::kF32) return bytes_of(v);
-  std::vector<uint16_t> out;
-  for (const float f : v) out.push_back(half_of(f));
-  return bytes_of(out);
-}
-
 void add_by_unit(Trials& trials, ProductProblem p, const Stored& stored, const ProductTiling& tiling,
                  const Target& target) {
   p.x.dtype = stored.x;
@@ -480,6 +482,41 @@ TEST(Product, MatrixUnits) {
   ProductProblem chosen = matrices({150, 130, 64}, false, true, true);
   chosen.x.dtype = chosen.w.dtype = DType::kF16;
   add_by_unit(trials, chosen, types[0], choose_product(chosen, target), target);
+}
+
+bool has(const Program& p, Op op) {
+  return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
+}
+
+// Tiles are on their way while others are multiplied: more of them than there are places, as many, and fewer.
+TEST(Product, TilesAheadOfTheUnit) {
+  Trials trials;
+  Target target = unit_target();
+  target.stage_bytes = 48u << 10;
+  const MatrixUnit& u = target.units[0];
+  const ProductTiling tiling = unit_tiling(target, 2 * u.m, 2 * u.n, 32, u.m, u.n);
+  const Stored halves{DType::kF16, DType::kF16};
+  for (const int64_t k : {40, 64, 96, 128, 200, 456}) {
+    for (const bool w_turned : {false, true}) {
+      const ProductProblem p = matrices({40, 24, k}, false, w_turned, true);
+      add_by_unit(trials, p, halves, tiling, target);
+      ProductProblem stored = p;
+      stored.x.dtype = stored.w.dtype = DType::kF16;
+      EXPECT_TRUE(has(make_product(stored, tiling, target).program, Op::kCopy)) << k;
+    }
+  }
+  add_by_unit(trials, matrices({48, 32, 136}, true, false, true), halves, tiling, target);
+  Window plain;  // 3 x 3, padded
+  plain.in = plain.out = {1, 9, 7};
+  plain.kernel = {1, 3, 3};
+  plain.pad = {0, 1, 1};
+  add_convolution(trials, plain, 1, 16, 24, {true, true}, target);
+  add_convolution(trials, plain, 1, 64, 40, {true, true}, target);
+  add_convolution(trials, plain, 1, 32, 24, {true, true}, target, 2);
+  Window strided = plain;
+  strided.stride = {1, 2, 2};
+  strided.out = {1, 5, 4};
+  add_convolution(trials, strided, 1, 24, 40, {true, true}, target);
 }
 
 // Floats stay floats where nobody asked for halves, and integers are no halves.

@@ -107,7 +107,8 @@ void Trials::assemble() const {
     for (size_t i = 0; i < trials_.size(); ++i) {
       Target target = trials_[i].target;
       target.ptx = sm;
-      if (i == 0) text = ptx_head(target);
+      if (text.empty()) text = ptx_head(target);
+      if (sm < 80 && target.stage_bytes != 0) continue;  // it has no such copies
       text += ptx_entry(trials_[i].dispatch.program, target, "kernel" + std::to_string(i));
     }
     if (assembles && !trials_.empty()) {
