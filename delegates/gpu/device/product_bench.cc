@@ -113,7 +113,7 @@ void bench(Runner* runner, const Size& s, const char* tile) {
     for (uint32_t& one : v) one = static_cast<uint32_t>(std::strtoul(at, &at, 10)), at += *at == ',';
     t.tile_m = v[0], t.tile_n = v[1], t.tile_k = v[2], t.sub_m = v[3], t.sub_n = v[4];
     t.depth_lanes = 0;
-    t.unit = {target.units[0].m, target.units[0].n, target.units[0].k, target.subgroup};
+    t.unit = {target.units[0].m, target.units[0].n, target.units[0].k, target.subgroup, target.units[0].known};
   }
   std::printf("%lld x %lld x %lld %s %s, ", static_cast<long long>(s.m), static_cast<long long>(s.n),
               static_cast<long long>(s.k), dtype_name(s.x), dtype_name(s.w));

@@ -43,6 +43,7 @@ constexpr OpRow kOps[] = {
     {Op::kBitcast, {"__builtin_bit_cast($t, $0)"}},
     {Op::kAbsolute, {"fabsf($0)"}},
     {Op::kSquareRoot, {"sqrtf($0)"}},
+    {Op::kExp2, {"exp2f($0)"}},
     {Op::kFloor, {"floorf($0)"}},
     {Op::kCeil, {"ceilf($0)"}},
     {Op::kTruncate, {"truncf($0)"}},

@@ -50,7 +50,7 @@ class Printer {
   }
   // What the whole workgroup does at once.
   static bool joins_lanes(Op op) {
-    return op == Op::kBarrier || op == Op::kCopyGroup || op == Op::kCopyWait || is_matrix(op);
+    return op == Op::kBarrier || op == Op::kCopyGroup || op == Op::kCopyWait || op == Op::kShuffle || is_matrix(op);
   }
 
   // Which blocks have a barrier or a matrix inside: they are the workgroup's, not a lane's. Marks their heads, elses
@@ -84,8 +84,10 @@ class Printer {
     } else if (s.op == Op::kSet) {
       f(s.c);
       if (s.bits != 0) f(s.b);
-    } else if (s.op == Op::kLoad || s.op == Op::kSharedLoad || s.op == Op::kIf) {
+    } else if (s.op == Op::kLoad || s.op == Op::kSharedLoad || s.op == Op::kIf || s.op == Op::kShuffle) {
       f(s.a);
+    } else if (s.op == Op::kMatrixSet || s.op == Op::kMatrixSetLeft) {
+      f(s.b);
     } else if (s.op == Op::kMatrixLoad || s.op == Op::kMatrixStore) {
       f(s.b);
     } else if (s.op == Op::kStore || s.op == Op::kSharedStore) {
@@ -186,6 +188,9 @@ class Printer {
   std::string variable(const Statement& s) const {
     return label(s.a) + "[l][" + (s.bits != 0 ? value(s.b) : "0") + "]";
   }
+  std::string matrix_element(const Statement& s) const {
+    return label(s.a) + "[l / 32][matrix_place(l % 32, " + std::to_string(s.bits) + ")]";
+  }
   // `touch`: 1 a lane reads it, 2 writes it.
   std::string shared(const Statement& s, const char* touch) const {
     const std::string array = symbol_ + "_s" + std::to_string(s.bits);
@@ -259,6 +264,9 @@ class Printer {
           text_ += "memset(" + symbol_ + "_s" + std::to_string(array) + "_t, 0, " +
                    std::to_string(p_.shared[array].count) + ");\n";
         break;
+      case Op::kShuffle:  // every lane has its value before any takes another's
+        open();
+        return result_is(i, value(s.a, ("(l ^ " + std::to_string(s.bits) + ")").c_str()));
       case Op::kCopyGroup:
         text_ += "copies.close();\n";
         break;
@@ -307,6 +315,14 @@ class Printer {
       case Op::kStore:
         text_ += "store" + memory(s) + ", ";
         text_ += s.type == Type::kQuad ? value(s.b) + ");\n" : "__builtin_bit_cast(uint32_t, " + value(s.b) + "));\n";
+        return;
+      case Op::kMatrixElement:
+        return result_is(i, matrix_element(s));
+      case Op::kMatrixSet:
+        text_ += matrix_element(s) + " = " + value(s.b) + ";\n";
+        return;
+      case Op::kMatrixSetLeft:
+        text_ += "matrix_set_left(" + label(s.a) + "[l / 32], l % 32, " + value(s.b) + ");\n";
         return;
       case Op::kSharedLoad:
         return result_is(i, shared(s, "1"));
@@ -425,6 +441,12 @@ static void matrix_store(const float* v, quad* to, uint8_t* uses, uint32_t count
     if (q >= count) { *wrong = 1; return; }
     to[touched(uses, q, 8, wrong)].w[c % 4] = __builtin_bit_cast(uint32_t, v[r * columns + c]);
   }
+}
+static uint32_t matrix_place(uint32_t lane, uint32_t e) {
+  return (lane / 4 + 8 * (e >> 1 & 1)) * 16 + 8 * (e >> 2) + 2 * (lane & 3) + (e & 1);
+}
+static void matrix_set_left(float* to, uint32_t lane, quad q) {
+  for (uint32_t e = 0; e < 8; ++e) to[matrix_place(lane, e)] = float_of_half(q.w[e / 2] >> e % 2 * 16 & 0xffff);
 }
 static void matrix_multiply(const float* a, const float* b, float* sum, uint32_t m, uint32_t n, uint32_t k) {
   for (uint32_t i = 0; i < m; ++i) for (uint32_t l = 0; l < k; ++l) for (uint32_t j = 0; j < n; ++j)

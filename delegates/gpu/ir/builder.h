@@ -81,6 +81,14 @@ class Builder {
   void matrix_store(uint32_t sum, uint32_t array, Value first, uint32_t pitch) {
     append({Op::kMatrixStore, Type::kNone, sum, first.id, 0, matrix_place(array, pitch, false)});
   }
+  Value matrix_element(uint32_t sum, uint32_t element) {
+    return make_fresh({Op::kMatrixElement, Type::kF32, sum, 0, 0, element});
+  }
+  void matrix_set(uint32_t sum, uint32_t element, Value v) {
+    append({Op::kMatrixSet, Type::kF32, sum, v.id, 0, element});
+  }
+  void matrix_set_left(uint32_t left, Value quad) { append({Op::kMatrixSetLeft, Type::kQuad, left, quad.id}); }
+  Value shuffle(Value v, uint32_t mask) { return make_fresh({Op::kShuffle, v.type, v.id, 0, 0, mask}); }
 
   Variable variable(Type type, uint32_t count = 1);
   Variable variable(Value first);
@@ -105,10 +113,14 @@ class Builder {
 
   Program& program() { return program_; }
 
+  // Whether floats become halves, and halves floats, by the device's own instructions.
+  bool converts_halves = false;
+
  private:
   using Key = std::array<uint64_t, 6>;
   Value make(Op op, Type type, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint64_t bits = 0);
   uint32_t append(const Statement& s);
+  Value make_fresh(const Statement& s) { return {this, append(s), s.type}; }  // what it gives changes
   bool fold(Op op, Value a, Value b, Value* out);
   void open() { scopes_.emplace_back(); }
   void close();

@@ -57,6 +57,12 @@ enum class Op : uint8_t {
   kMatrixLoad,      // a: an operand, b: its first quad; bits: matrix_place()
   kMatrixMultiply,  // sum c += a b
   kMatrixStore,     // a: a sum, b: its first quad; bits: matrix_place(), not turned
+  // Where it is known how a unit spreads its matrices over lanes (Unit::known): 16 x 16 over 32 of them. Element e of a
+  // lane l is that of line l / 4 + 8 (e >> 1 & 1) and column 8 (e >> 2) + 2 (l & 3) + (e & 1).
+  kMatrixElement,  // element `bits` of sum a, kF32
+  kMatrixSet,      // element `bits` of sum a becomes b
+  kMatrixSetLeft,  // a: a left operand, b: a kQuad of the lane's eight elements in their order, as halves
+  kShuffle,        // a of the lane whose number differs in the bits of `bits`; all lanes of the workgroup come to it
   // Numbers. Integers wrap. Floats: sums, differences and products are rounded once and never contracted.
   kAdd,
   kSubtract,
@@ -85,6 +91,7 @@ enum class Op : uint8_t {
   kBitcast,     // between types of equal width
   kAbsolute,    // floats
   kSquareRoot,  // 4.5 units in the last place (Vulkan)
+  kExp2,        // 2 to the power of a float up to 0: relative error below 2^-20, results below 2^-126 may be 0
   kFloor,
   kCeil,
   kTruncate,
@@ -129,6 +136,8 @@ constexpr bool has_value(Op op) {
     case Op::kMatrixLoad:
     case Op::kMatrixMultiply:
     case Op::kMatrixStore:
+    case Op::kMatrixSet:
+    case Op::kMatrixSetLeft:
       return false;
     default:
       return true;
@@ -153,6 +162,7 @@ struct SharedArray {
 struct Unit {
   uint32_t m = 0, n = 0, k = 0;
   uint32_t lanes = 0;  // of a subgroup
+  bool known = false;  // how it spreads a sum over lanes
 };
 
 struct Program {

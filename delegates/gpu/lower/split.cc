@@ -21,6 +21,8 @@ constexpr int64_t kUnitTile = 32, kUnitDeep = 1024, kUnitShare = 256;
 constexpr size_t kMostBatchAxes = 4;
 // Attention: workgroups with the shares, those that need no shares, and the most shares, whose sums are read again.
 constexpr int64_t kMostAttending = 640, kEnoughAttending = 320, kMostShares = 8;
+// Where a workgroup's subgroups share the keys already (Unit::known), few are enough.
+constexpr int64_t kEnoughInRegisters = 36;
 
 // How many share the depth, which they divide. `unit`: a matrix unit multiplies.
 int64_t shares_of(int64_t m, int64_t n, int64_t batch, int64_t depth, bool unit) {
@@ -190,7 +192,8 @@ bool split(AttentionProblem* p, const Target& target, int64_t* sums, int64_t* st
   const int64_t rows = int64_t{t.down} * t.unit.m, batch = count_of(p->batch), all = batch * p->queries;
   const int64_t groups = batch * ((p->queries + rows - 1) / rows), steps = (p->keys + t.keys - 1) / t.keys;
   const int64_t room = static_cast<int64_t>(kMostShareBytes / sizeof(float)) / (all * (p->value_head + 2));
-  int64_t shares = groups >= kEnoughAttending ? 1 : std::min({kMostAttending / groups, kMostShares, steps, room});
+  const int64_t enough = t.unit.known ? kEnoughInRegisters : kEnoughAttending;
+  int64_t shares = groups >= enough ? 1 : std::min({kMostAttending / groups, kMostShares, steps, room});
   if (shares < 2) return false;
   const int64_t each = (steps + shares - 1) / shares;
   shares = (steps + each - 1) / each;

@@ -456,6 +456,8 @@ class Printer {
         return make(i, "abs.f32", {s.a});
       case Op::kSquareRoot:
         return make(i, "sqrt.rn.f32", {s.a});
+      case Op::kExp2:
+        return make(i, "ex2.approx.f32", {s.a});
       case Op::kFloor:
         return make(i, "cvt.rmi.f32.f32", {s.a});
       case Op::kCeil:
@@ -559,6 +561,15 @@ class Printer {
         return matrix_multiply(s);
       case Op::kMatrixStore:
         return matrix_store(s);
+      case Op::kMatrixElement:
+        return line("mov.f32 " + value(i) + ", " + element(s.a, static_cast<uint32_t>(s.bits)));
+      case Op::kMatrixSet:
+        return line("mov.f32 " + element(s.a, static_cast<uint32_t>(s.bits)) + ", " + value(s.b));
+      case Op::kMatrixSetLeft:
+        for (uint32_t w = 0; w < 4; ++w) line("mov.b32 " + element(s.a, w) + ", " + part(s.b, w));
+        return;
+      case Op::kShuffle:
+        return line("shfl.sync.bfly.b32 " + value(i) + ", " + value(s.a) + ", " + number(s.bits) + ", 31, 0xffffffff");
       default:
         arithmetic(i);
     }

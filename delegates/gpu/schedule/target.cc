@@ -36,6 +36,7 @@ std::string text_of(const Target& t) {
     number(" mm", u.m);
     number("x", u.n);
     number("x", u.k);
+    ability("q", u.known);
   }
   ability(" halves", t.half_products);
   return text;

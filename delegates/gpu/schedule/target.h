@@ -12,6 +12,7 @@ namespace vireo::gpu {
 // What multiplies matrices by the lanes of a subgroup: m x k by k x n float16 into m x n float32.
 struct MatrixUnit {
   uint32_t m = 0, n = 0, k = 0;
+  bool known = false;  // Unit::known
 };
 
 // The least that Vulkan 1.1 promises, but for what a driver says of itself. Two devices with equal targets get the same

@@ -43,6 +43,7 @@ enum : uint32_t {
   kFAbs = 4,
   kFloor = 8,
   kCeil = 9,
+  kExp2 = 29,
   kSqrt = 31,
   kFma = 50,
   kPackHalf2x16 = 58,
@@ -463,6 +464,8 @@ class Emitter {
         return m_.extended(kFAbs, type(s.type), {id(s.a)});
       case Op::kSquareRoot:
         return m_.extended(kSqrt, type(s.type), {id(s.a)});
+      case Op::kExp2:
+        return m_.extended(kExp2, type(s.type), {id(s.a)});
       case Op::kFloor:
         return m_.extended(kFloor, type(s.type), {id(s.a)});
       case Op::kCeil:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "delegates/gpu/templates/attention_body.h"
 #include "delegates/gpu/templates/evaluate.h"
 #include "delegates/gpu/templates/math.h"
 #include "delegates/gpu/templates/matrix_stage.h"
@@ -118,7 +119,7 @@ class Attention {
       qs.keep(array_, b_.u32(0));
       b_.barrier();
       for (size_t i = 0; i < lefts_.size(); ++i)
-        b_.matrix_load(lefts_[i], array_, qs.first_quad(b_.u32(0), sub_row_, static_cast<uint32_t>(i) * t_.unit.k),
+        b_.matrix_load(lefts_[i], array_, qs.first_quad(b_.u32(0), sub_row_, 0, static_cast<uint32_t>(i) * t_.unit.k),
                        qs.layout().pitch, !qs.layout().along_k);
       b_.barrier();
     }
@@ -254,7 +255,7 @@ class Attention {
     for (size_t i = 0; i < lefts_.size(); ++i) {
       for (size_t j = 0; j < products_.size(); ++j) {
         const Value line = line_of(j, products_.size());
-        b_.matrix_load(right_, array_, ks.first_quad(b_.u32(0), line, static_cast<uint32_t>(i) * t_.unit.k),
+        b_.matrix_load(right_, array_, ks.first_quad(b_.u32(0), line, 0, static_cast<uint32_t>(i) * t_.unit.k),
                        ks.layout().pitch, ks.layout().along_k);
         b_.matrix_multiply(lefts_[i], right_, products_[j]);
       }
@@ -267,7 +268,7 @@ class Attention {
     for (uint32_t k = 0; k < t_.keys; k += t_.unit.k) {
       b_.matrix_load(left_, array_, sub_row_ * s_.shares + shares_ + k / kChunk, s_.shares, false);
       for (size_t j = 0; j < sums_.size(); ++j) {
-        b_.matrix_load(right_, array_, vs.first_quad(b_.u32(0), line_of(j, sums_.size()), k), vs.layout().pitch,
+        b_.matrix_load(right_, array_, vs.first_quad(b_.u32(0), line_of(j, sums_.size()), 0, k), vs.layout().pitch,
                        vs.layout().along_k);
         b_.matrix_multiply(left_, right_, sums_[j]);
       }
@@ -426,6 +427,8 @@ AttentionTiling choose_attention(const AttentionProblem& p, const Target& target
   AttentionTiling best;
   if (target.units.empty()) return best;
   const MatrixUnit& unit = target.units[0];
+  if (unit.known) best = choose_register_attention(p, target);
+  if (best.unit.m != 0) return best;
   constexpr uint32_t kSubgroups[][2] = {{4, 2}, {2, 4}, {2, 2}, {4, 1}, {1, 4}, {1, 2}, {2, 1}, {1, 1}};
   for (const auto& [down, across] : kSubgroups) {
     for (const uint32_t keys : {128u, 64u, 32u}) {
@@ -444,11 +447,12 @@ AttentionTiling choose_attention(const AttentionProblem& p, const Target& target
 Dispatch make_attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target) {
   Dispatch out;
   out.refusal = refuse_problem(p, target);
-  if (out.refusal.empty()) out.refusal = refuse_tiling(p, t, target);
+  if (out.refusal.empty())
+    out.refusal = t.unit.known ? refuse_register_tiling(p, t, target) : refuse_tiling(p, t, target);
   if (out.refusal.empty() && (count_of(p.batch) > target.groups_z || p.shares > target.groups_y))
     out.refusal = "attention of more heads than this GPU takes in a launch";
   if (!out.refusal.empty()) return out;
-  return Attention(p, t, target).run();
+  return t.unit.known ? make_register_attention(p, t, target) : Attention(p, t, target).run();
 }
 
 }  // namespace vireo::gpu

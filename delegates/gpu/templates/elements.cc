@@ -9,6 +9,7 @@ Value float_from(Value bits) { return bits.builder->bitcast(bits, Type::kF32); }
 
 Value f16_to_f32(Value h) {
   Builder& b = *h.builder;
+  if (b.converts_halves) return b.unpack_half(h, 0);
   const Value sign = (h & 0x8000) << 16, magnitude = h & 0x7FFF;
   const Value normal = (magnitude << 13) + (112 << 23);
   // Subnormal: fraction * 2^-24 is exact in float32.
@@ -20,6 +21,7 @@ Value f16_to_f32(Value h) {
 // As sdk/base/half.h does it, but for a subnormal's rounding: in integers, whatever a device's sums do.
 Value f32_to_f16(Value v) {
   Builder& b = *v.builder;
+  if (b.converts_halves) return b.pack_halves(v, b.f32(0));
   const Value u = b.bitcast(v, Type::kU32);
   const Value sign = (u >> 16) & 0x8000, a = u & 0x7FFFFFFF;
   const Value normal = (a + 0xFFF + ((a >> 13) & 1) - 0x38000000) >> 13;
@@ -209,6 +211,10 @@ void Elements::store(const Tensor& t, Value index, Value number) {
 
 void Elements::store_word(const Tensor& t, Value index, const Value* numbers) {
   const int bits = dtype_bits(t.dtype), each = 32 / bits;
+  if (t.dtype == DType::kF16 && b_.converts_halves) {
+    b_.store(b_.buffer(t.binding, Element::kWord, true), index / each, b_.pack_halves(numbers[0], numbers[1]));
+    return;
+  }
   Value word = encode(t.dtype, numbers[0]);
   for (int i = 1; i < each; ++i) word = word | (encode(t.dtype, numbers[i]) << (bits * i));
   b_.store(b_.buffer(t.binding, Element::kWord, true), index / each, word);

@@ -34,7 +34,11 @@ struct Tensor {
 
 class Elements {
  public:
-  Elements(Builder& builder, const Target& target) : b_(builder), target_(target) {}
+  // Also says to the builder how halves are converted: PTX says how its instructions round, Vulkan does not, and where
+  // products may be of halves it does not matter.
+  Elements(Builder& builder, const Target& target) : b_(builder), target_(target) {
+    builder.converts_halves = target.ptx != 0 || target.half_products;
+  }
 
   Value load(const Tensor& t, Value index);
   void store(const Tensor& t, Value index, Value number);

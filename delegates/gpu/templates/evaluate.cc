@@ -352,7 +352,7 @@ void Evaluator::store_four(size_t output, Value index, const std::array<Value, 4
                     numbers[j]);
 }
 
-void Evaluator::store_four(const std::vector<Value>& place, const std::array<Value, 4>& given) {
+Evaluator::Four Evaluator::four_at(const std::vector<Value>& place, const std::array<Value, 4>& given) {
   std::array<std::vector<Value>, 4> places, values;
   for (size_t j = 0; j < 4; ++j) {
     places[j] = place;
@@ -373,11 +373,15 @@ void Evaluator::store_four(const std::vector<Value>& place, const std::array<Val
   for (size_t j = 0; j < 4; ++j) {
     for (size_t k = 0; k < e_.steps.size(); ++k) values[j].push_back(step_value(k, places[j], values[j]));
   }
-  for (size_t o = 0; o < e_.outputs.size(); ++o) {
-    std::array<Value, 4> numbers;
-    for (size_t j = 0; j < 4; ++j) numbers[j] = output(values[j], o);
-    store_four(o, output_index(o, place), numbers);
+  Four out(e_.outputs.size());
+  for (size_t o = 0; o < out.size(); ++o) {
+    for (size_t j = 0; j < 4; ++j) out[o][j] = output(values[j], o);
   }
+  return out;
+}
+
+void Evaluator::write_four(const std::vector<Value>& place, const Four& outputs) {
+  for (size_t o = 0; o < outputs.size(); ++o) store_four(o, output_index(o, place), outputs[o]);
 }
 
 void Evaluator::store(const std::vector<Value>& values, const std::vector<Value>& place) {

@@ -36,6 +36,8 @@ class Evaluator {
   std::vector<Value> at(const std::vector<Value>& place, const std::vector<Value>& given = {},
                         const std::vector<Value>* neighbour = nullptr);
   Value output(const std::vector<Value>& values, size_t i) const;
+  bool reports() const { return e_.reports(); }
+  size_t size() const { return e_.inputs.size() + e_.steps.size() + e_.outputs.size(); }  // as a measure of code
   DType output_type(size_t i) const { return e_.type_of(e_.outputs[i].value); }
 
   // The element of output `i` at a place.
@@ -45,7 +47,13 @@ class Evaluator {
   void store(const std::vector<Value>& values, const std::vector<Value>& place);
   // The same at four places, `place` and those behind it on the last axis, all of the space. `given`: of input 0, the
   // only one that is. Where the first is a multiple of 4, views that allow it are read and written in one go.
-  void store_four(const std::vector<Value>& place, const std::array<Value, 4>& given);
+  void store_four(const std::vector<Value>& place, const std::array<Value, 4>& given) {
+    write_four(place, four_at(place, given));
+  }
+  // The two halves of it: the outputs' numbers at four places, and writing them.
+  using Four = std::vector<std::array<Value, 4>>;
+  Four four_at(const std::vector<Value>& place, const std::array<Value, 4>& given);
+  void write_four(const std::vector<Value>& place, const Four& outputs);
 
  private:
   struct Address {  // of a view

@@ -96,7 +96,48 @@ class MatrixBody {
     b_.barrier();
   }
 
+  // Whether the epilogue takes sums from the lanes' registers. Its code then stands once for each four of a lane.
+  bool ends_in_registers(const Evaluator& epilogue) const {
+    constexpr size_t kMostFours = 8, kMostCode = 240;  // with more of them, sums leave the registers
+    const size_t fours = t_.sub_m * t_.sub_n / 128;
+    return t_.unit.known && shape_.n % 4 == 0 && !epilogue.reports() && fours <= kMostFours &&
+           fours * epilogue.size() <= kMostCode;
+  }
+
+  // What several fours read is asked for before the first of them is written.
+  void end_in_registers(Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
+    constexpr size_t kAtOnce = 8;
+    struct Four {
+      std::vector<Value> place;
+      Value inside;
+      Evaluator::Four outputs;
+    };
+    std::vector<Four> fours;
+    const auto write = [&] {
+      for (const Four& f : fours) b_.when(f.inside, [&] { epilogue.write_four(f.place, f.outputs); });
+      fours.clear();
+    };
+    const Value lane = lane_ % 32;
+    const Value row0 = row0_ + sub_row_ + lane / 4 + (lane & 1) * 8, column0 = column0_ + sub_column_ + (lane & 2) * 2;
+    for (uint32_t i = 0; i < lefts_.size(); ++i) {
+      for (uint32_t j = 0; j < 2 * rights_.size(); ++j) {
+        const Value row = row0 + i * t_.unit.m, column = column0 + j * 8;
+        const Value row_inside = below(row, m_, shape_.m, t_.tile_m),
+                    column_inside = below(column, n_, shape_.n, t_.tile_n);
+        const std::array<Value, 4> sums = four_of(b_, sums_[i * rights_.size() + j / 2], j % 2);
+        Four f;
+        f.place = place(b_.select(row_inside, row, m_ - 1), b_.select(column_inside, column, n_ - 4));
+        f.inside = row_inside & column_inside;
+        f.outputs = epilogue.four_at(f.place, sums);
+        fours.push_back(std::move(f));
+        if (fours.size() == kAtOnce) write();
+      }
+    }
+    write();
+  }
+
   void end(Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
+    if (ends_in_registers(epilogue)) return end_in_registers(epilogue, place);
     const uint32_t lines = t_.sub_m / t_.unit.m;
     if (lines == 1) return finish(b_.u32(0), epilogue, place);
     b_.loop(b_.u32(0), b_.u32(lines), 1, [&](Value line) { finish(line, epilogue, place); });
@@ -128,10 +169,10 @@ class MatrixBody {
 
   void multiply(const MatrixStage& xs, const MatrixStage& ws, Value tile, uint32_t k) {
     for (uint32_t i = 0; i < lefts_.size(); ++i)
-      b_.matrix_load(lefts_[i], array_, xs.first_quad(tile, sub_row_ + i * t_.unit.m, k), xs.layout().pitch,
+      b_.matrix_load(lefts_[i], array_, xs.first_quad(tile, sub_row_, i * t_.unit.m, k), xs.layout().pitch,
                      !xs.layout().along_k);
     for (uint32_t j = 0; j < rights_.size(); ++j)
-      b_.matrix_load(rights_[j], array_, ws.first_quad(tile, sub_column_ + j * t_.unit.n, k), ws.layout().pitch,
+      b_.matrix_load(rights_[j], array_, ws.first_quad(tile, sub_column_, j * t_.unit.n, k), ws.layout().pitch,
                      ws.layout().along_k);
     for (size_t i = 0; i < lefts_.size(); ++i) {
       for (size_t j = 0; j < rights_.size(); ++j)

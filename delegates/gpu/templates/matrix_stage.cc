@@ -21,6 +21,19 @@ uint32_t most_quads(uint32_t lines, uint32_t depth) {
   return std::max(lines * (depth / kChunk + 1), depth * (lines / kChunk + 1));
 }
 
+// Lanes of a pair exchange: the first keeps the upper line, the second the lower one.
+std::array<Value, 4> four_of(Builder& b, uint32_t sum, uint32_t half) {
+  const Value second = (b.lane() & 1) != 0;
+  std::array<Value, 4> out;
+  for (uint32_t e = 0; e < 2; ++e) {
+    const Value upper = b.matrix_element(sum, half * 4 + e), lower = b.matrix_element(sum, half * 4 + 2 + e);
+    const Value got = b.shuffle(b.select(second, upper, lower), 1);
+    out[e] = b.select(second, got, upper);
+    out[2 + e] = b.select(second, lower, got);
+  }
+  return out;
+}
+
 MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines,
                          uint32_t depth, uint32_t lanes, uint32_t first)
     : b_(builder),
@@ -136,9 +149,10 @@ Value MatrixStage::halves(const Turn& turn) {
   return b_.join(out);
 }
 
-Value MatrixStage::first_quad(Value tile, Value line, uint32_t k) const {
-  const Value in_tile = layout_.along_k ? line * layout_.pitch + k / kChunk : line / kChunk + k * layout_.pitch;
-  return tile + first_ + in_tile;
+Value MatrixStage::first_quad(Value tile, Value line, uint32_t more, uint32_t k) const {
+  const uint32_t pitch = layout_.pitch;
+  if (layout_.along_k) return tile + line * pitch + (first_ + more * pitch + k / kChunk);
+  return tile + line / kChunk + (first_ + more / kChunk + k * pitch);
 }
 
 }  // namespace vireo::gpu

@@ -5,6 +5,7 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 
+#include <array>
 #include <vector>
 
 #include "delegates/gpu/templates/product_body.h"
@@ -22,6 +23,10 @@ struct TileLayout {
 TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
 // Whatever the layout: one quad more than a line needs, so that neighbouring lines begin in other banks.
 uint32_t most_quads(uint32_t lines, uint32_t depth);
+
+// Four neighbours of a sum (Unit::known): lane l of the subgroup gets those of line l / 4 + 8 (l & 1), from column
+// 8 half + 2 (l & 2) on. All lanes come to it.
+std::array<Value, 4> four_of(Builder& builder, uint32_t sum, uint32_t half);
 
 class MatrixStage {
  public:
@@ -41,8 +46,9 @@ class MatrixStage {
   void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent);
 
   const TileLayout& layout() const { return layout_; }
-  // The first quad of the matrix of lines from `line` on, at depth k of a tile.
-  Value first_quad(Value tile, Value line, uint32_t k) const;
+  // The first quad of the matrix of lines from `line` + `more` on, at depth k of a tile. What is known of it is added
+  // last, where an instruction takes it along.
+  Value first_quad(Value tile, Value line, uint32_t more, uint32_t k) const;
 
  private:
   struct Piece {  // elements that lie side by side, from one load

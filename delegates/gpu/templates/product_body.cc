@@ -171,7 +171,7 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   constexpr int64_t kFill = 128;  // workgroups that a device takes at once
   ProductTiling t;
   const MatrixUnit& unit = target.units[0];
-  t.unit = {unit.m, unit.n, unit.k, target.subgroup};
+  t.unit = {unit.m, unit.n, unit.k, target.subgroup, unit.known};
   const auto tiles = [&](int64_t rows, int64_t columns) {
     return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
   };

@@ -424,7 +424,7 @@ ProductTiling unit_tiling(const Target& target, uint32_t tile_m, uint32_t tile_n
   t.tile_k = tile_k;
   t.sub_m = sub_m;
   t.sub_n = sub_n;
-  t.unit = {u.m, u.n, u.k, target.subgroup};
+  t.unit = {u.m, u.n, u.k, target.subgroup, u.known};
   return t;
 }
 
@@ -460,6 +460,10 @@ void add_by_unit(Trials& trials, ProductProblem p, const Stored& stored, const P
       });
 }
 
+bool has(const Program& p, Op op) {
+  return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
+}
+
 TEST(Product, MatrixUnits) {
   Trials trials;
   const Target target = unit_target();
@@ -484,8 +488,27 @@ TEST(Product, MatrixUnits) {
   add_by_unit(trials, chosen, types[0], choose_product(chosen, target), target);
 }
 
-bool has(const Program& p, Op op) {
-  return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
+// Where it is known how a unit spreads its sums, the epilogue takes them from there: whole tiles, and tiles with an end.
+TEST(Product, EpiloguesOfRegisters) {
+  Trials trials;
+  Target target = unit_target();
+  target.units = {{16, 16, 16, true}};
+  const auto tiling = [&](uint32_t m, uint32_t n, uint32_t sub_m, uint32_t sub_n) {
+    return unit_tiling(target, m, n, 32, sub_m, sub_n);
+  };
+  const auto stores = [&](const ProductProblem& p, const ProductTiling& t) {
+    return has(make_product(p, t, target).program, Op::kMatrixStore);
+  };
+  for (const Case& c : {Case{64, 64, 32}, Case{40, 24, 48}, Case{33, 52, 19}, Case{5, 36, 20}}) {
+    for (const ProductTiling& t : {tiling(32, 32, 16, 16), tiling(64, 32, 32, 16), tiling(32, 64, 32, 32)}) {
+      const ProductProblem p = matrices(c, false, c.m % 2 == 0, true);
+      add_by_unit(trials, p, {DType::kF32, DType::kF16}, t, target);
+      EXPECT_FALSE(stores(p, t));
+    }
+  }
+  const ProductProblem odd = matrices({40, 30, 48}, false, false, true);  // no fours
+  add_by_unit(trials, odd, {DType::kF16, DType::kF16}, tiling(32, 32, 16, 16), target);
+  EXPECT_TRUE(stores(odd, tiling(32, 32, 16, 16)));
 }
 
 // Tiles are on their way while others are multiplied: more of them than there are places, as many, and fewer.
@@ -493,6 +516,7 @@ TEST(Product, TilesAheadOfTheUnit) {
   Trials trials;
   Target target = unit_target();
   target.stage_bytes = 48u << 10;
+  target.units = {{16, 16, 16, true}};
   const MatrixUnit& u = target.units[0];
   const ProductTiling tiling = unit_tiling(target, 2 * u.m, 2 * u.n, 32, u.m, u.n);
   const Stored halves{DType::kF16, DType::kF16};

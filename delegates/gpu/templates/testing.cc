@@ -70,8 +70,11 @@ void Trials::add(const std::string& name, const Dispatch& dispatch, const Target
   ASSERT_EQ(dispatch.refusal, "") << name;
   ASSERT_EQ(dispatch.program.bindings, bindings.size()) << name;
   ASSERT_LE(dispatch.push.size(), target.push_words) << name;
-  const std::vector<uint32_t> words = emit_spirv(dispatch.program, target);
-  EXPECT_EQ(words, emit_spirv(dispatch.program, target)) << name;
+  std::vector<uint32_t> words;
+  if (!dispatch.program.unit.known) {  // SPIR-V does not say how a unit spreads a sum
+    words = emit_spirv(dispatch.program, target);
+    EXPECT_EQ(words, emit_spirv(dispatch.program, target)) << name;
+  }
   trials_.push_back({name, dispatch, std::move(bindings), std::move(check), words, target});
 }
 
@@ -89,6 +92,7 @@ Trials::~Trials() {
 void Trials::run_on(const TrialCard& card, const Trial& t) {
   const Target& has = card.target;
   if (t.dispatch.program.unit.m != 0 && has.units.empty()) return;
+  if (t.dispatch.program.unit.known && !has.units[0].known) return;
   if ((t.target.storage16 && !has.storage16) || (t.target.storage8 && !has.storage8) ||
       (t.target.int64 && !has.int64)) {
     return;
@@ -123,7 +127,7 @@ void Trials::run_on_host() {
   static bool validates = true;
   for (const Trial& t : trials_) {
     lanes.add(t.dispatch.program);
-    if (!validates || (t.dispatch.program.unit.m != 0 && !validates_matrices())) continue;
+    if (!validates || t.words.empty() || (t.dispatch.program.unit.m != 0 && !validates_matrices())) continue;
     EXPECT_EQ(validate_spirv(t.words, &validates), "") << t.name;
     if (!validates) puts("spirv-val is not here: modules are not validated (apt-get install spirv-tools)");
   }

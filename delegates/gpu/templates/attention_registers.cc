@@ -1,0 +1,422 @@
+// One pass over the keys. Each subgroup has 16 queries; scores, shares and sums never leave its registers, because it
+// is known which lane has which element: what a lane has of the scores is what the left operand of the second product
+// takes. Subgroups beside each other take other keys of a step, and what they found is put together at the end.
+#include <math.h>
+
+#include <algorithm>
+#include <array>
+
+#include "delegates/gpu/templates/attention_body.h"
+#include "delegates/gpu/templates/evaluate.h"
+#include "delegates/gpu/templates/matrix_stage.h"
+#include "delegates/gpu/templates/space.h"
+
+namespace vireo::gpu {
+namespace {
+
+constexpr uint32_t kUnit = 16, kLanes = 32;
+constexpr float kLog2E = 1.44269504f;
+
+uint32_t up(int64_t n) { return static_cast<uint32_t>((n + kUnit - 1) / kUnit * kUnit); }
+
+// RegisterSizes of shared memory, in quads.
+struct RegisterSizes {
+  uint32_t rows, lanes, depth, columns;  // of a workgroup; elements of a head and of a value, rounded up
+  uint32_t keys;                         // of a subgroup in a step
+  uint32_t stage_k, stage_v;             // of a step
+  uint32_t sums;                         // from a query to the next, on their way to be put together
+
+  RegisterSizes(const AttentionProblem& p, const AttentionTiling& t) {
+    rows = t.down * kUnit;
+    lanes = t.down * t.across * kLanes;
+    depth = up(p.head);
+    columns = up(p.value_head);
+    keys = t.keys / t.across;
+    stage_k = std::max(most_quads(t.keys, depth), most_quads(rows, depth));
+    stage_v = most_quads(columns, t.keys);
+    sums = columns / 4 + 1;
+  }
+  uint32_t step() const { return stage_k + stage_v; }
+  uint32_t merged(const AttentionTiling& t) const { return t.across > 1 ? t.across * rows * sums : 0; }
+};
+
+class RegisterAttention {
+ public:
+  RegisterAttention(const AttentionProblem& p, const AttentionTiling& t, const Target& target)
+      : p_(p), t_(t), s_(p, t), target_(target), numbers_(b_, target) {}
+
+  Dispatch run() {
+    Dispatch out;
+    const int64_t tiles = (p_.queries + s_.rows - 1) / s_.rows;
+    out.groups = {static_cast<uint32_t>(tiles), static_cast<uint32_t>(p_.shares),
+                  static_cast<uint32_t>(count_of(p_.batch))};
+    write();
+    out.program = std::move(b_.program());
+    out.program.name = "attention" + describe(p_.score);
+    out.program.size = {s_.lanes, 1, 1};
+    out.push = numbers_.words();
+    return out;
+  }
+
+ private:
+  void write() {
+    b_.program().unit = t_.unit;
+    for (const int64_t d : p_.batch) extents_.push_back(numbers_(d));
+    batch_ = unravel(b_.group(2), extents_);
+    queries_ = numbers_(p_.queries);
+    keys_ = numbers_(p_.keys);
+    const Value head = numbers_(p_.head), value_head = numbers_(p_.value_head);
+    const auto operand = [&](const MatrixView& view, uint32_t binding, int64_t lines, int64_t line, int64_t depth,
+                             int64_t step) {
+      return matrix_operand(b_, numbers_, view, binding, 0, lines, line, depth, step, batch_);
+    };
+    const ProductOperand q = operand(p_.q, 0, p_.queries, p_.q.row, p_.head, p_.q.column),
+                         k = operand(p_.k, 1, p_.keys, p_.k.row, p_.head, p_.k.column),
+                         v = operand(p_.v, 2, p_.value_head, p_.v.column, p_.keys, p_.v.row);
+    uint32_t binding = 3;
+    Evaluator score(b_, target_, numbers_, p_.score, &binding);
+    Evaluator epilogue(b_, target_, numbers_, p_.epilogue, &binding);
+    epilogue.bind_outputs(numbers_, &binding);
+    find_places();
+    MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
+        vs(b_, target_, v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
+    copies_ = ks.copies() && vs.copies() && 2 * s_.step() * 16 <= target_.stage_bytes;
+    array_ = b_.shared(Type::kQuad, std::max((copies_ ? 2 : 1) * s_.step(), s_.merged(t_)));
+    make_matrices();
+    load_queries(q, head);
+    vs.take(b_.u32(0), value_head, p_.value_head);
+    all_steps(ks, vs, score, head);
+    for (size_t r = 0; r < 2; ++r) {
+      Value sum = sum_[r].get();
+      sum = sum + b_.shuffle(sum, 1);
+      sum = sum + b_.shuffle(sum, 2);
+      sum_[r].set(sum);
+    }
+    if (t_.across > 1) {
+      put_together(epilogue, value_head, binding);
+    } else {
+      finish(epilogue, value_head, binding);
+    }
+  }
+
+  void find_places() {
+    row0_ = b_.group(0) * s_.rows;
+    lane_ = b_.lane();
+    const Value subgroup = b_.subgroup(), lane = lane_ % kLanes;
+    down_ = subgroup / t_.across;
+    across_ = subgroup % t_.across;
+    line_ = lane / 4;
+    column_ = (lane & 3) * 2;
+    const Value mine = row0_ + down_ * kUnit + line_;
+    for (size_t r = 0; r < 2; ++r) {
+      rows_[r] = mine + static_cast<int64_t>(8 * r);
+      row_inside_[r] = p_.queries % s_.rows == 0 ? b_.boolean(true) : rows_[r] < queries_;
+    }
+    const int64_t share_keys = p_.shares > 1 ? p_.share_keys : p_.keys;
+    share_ = b_.group(1);
+    first_ = b_.u32(0);
+    end_ = keys_;
+    if (p_.shares > 1) {
+      const Value each = numbers_(share_keys);
+      first_ = share_ * each;
+      end_ = b_.select(first_ + each < keys_, first_ + each, keys_);
+    }
+    for (size_t r = 0; r < 2; ++r) {
+      most_[r] = b_.variable(b_.f32(-INFINITY));
+      sum_[r] = b_.variable(b_.f32(0));
+    }
+  }
+
+  void make_matrices() {
+    for (uint32_t i = 0; i < s_.depth / kUnit; ++i) lefts_.push_back(b_.matrix(Builder::Role::kLeft));
+    left_ = b_.matrix(Builder::Role::kLeft);
+    right_ = b_.matrix(Builder::Role::kRight);
+    for (uint32_t j = 0; j < s_.keys / kUnit; ++j) products_.push_back(b_.matrix(Builder::Role::kTotal));
+    for (uint32_t j = 0; j < s_.columns / kUnit; ++j) sums_.push_back(b_.matrix(Builder::Role::kTotal));
+    for (const uint32_t sum : sums_) b_.matrix_zero(sum);
+  }
+
+  void load_queries(const ProductOperand& q, Value head) {
+    MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
+    qs.take(row0_, queries_, p_.queries);
+    qs.fetch(b_.u32(0), head, p_.head);
+    qs.keep(array_, b_.u32(0));
+    b_.barrier();
+    for (uint32_t i = 0; i < lefts_.size(); ++i)
+      b_.matrix_load(lefts_[i], array_, qs.first_quad(b_.u32(0), down_ * kUnit, 0, i * kUnit), qs.layout().pitch,
+                     !qs.layout().along_k);
+    b_.barrier();
+  }
+
+  // While a step is worked on, the next one's keys and values are on their way.
+  void all_steps(MatrixStage& ks, MatrixStage& vs, Evaluator& score, Value head) {
+    const Value zero = b_.u32(0), step = b_.u32(s_.step());
+    const auto ask = [&](Value from, Value place) {
+      ks.take(from, keys_, p_.keys);
+      if (copies_) {
+        ks.copy(array_, place, zero, head, p_.head);
+        vs.copy(array_, place, from, keys_, p_.keys);
+      } else {
+        ks.fetch(zero, head, p_.head);
+        vs.fetch(from, keys_, p_.keys);
+      }
+    };
+    const auto keep = [&] {
+      ks.keep(array_, zero);
+      vs.keep(array_, zero);
+    };
+    ask(first_, zero);
+    if (copies_) {
+      b_.copy_group();
+    } else {
+      keep();
+      b_.barrier();
+    }
+    const Variable here = b_.variable(zero);
+    b_.loop(first_, end_, t_.keys, [&](Value from) {
+      const Value next = from + t_.keys, more = next < end_, place = copies_ ? here.get() : zero;
+      b_.when(more, [&] { ask(next, step - place); });
+      if (copies_) {
+        b_.copy_group();
+        b_.copy_wait(1);
+        b_.barrier();
+      }
+      work(ks, vs, score, from, place);
+      b_.barrier();
+      if (copies_) {
+        here.set(step - place);
+      } else {
+        b_.when(more, keep);
+        b_.barrier();
+      }
+    });
+  }
+
+  Value exponential(Value v) { return b_.unary(Op::kExp2, v * b_.f32(kLog2E)); }
+
+  void work(const MatrixStage& ks, const MatrixStage& vs, Evaluator& score, Value from, Value place) {
+    multiply_keys(ks, place);
+    // scores[r]: of one of the lane's queries, two neighbours of each eight keys.
+    std::array<std::vector<Value>, 2> scores;
+    for (uint32_t j = 0; j < products_.size(); ++j) {
+      for (uint32_t e = 0; e < 8; ++e) scores[e >> 1 & 1].push_back(score_at(score, j, e, from));
+    }
+    std::array<Value, 2> factor;
+    for (size_t r = 0; r < 2; ++r) {
+      const Value before = most_[r].get();
+      Value now = before;
+      for (const Value v : scores[r]) now = b_.select(now < v, v, now);
+      for (const uint32_t mask : {1u, 2u}) {
+        const Value other = b_.shuffle(now, mask);
+        now = b_.select(now < other, other, now);
+      }
+      // What exponentials are taken against: a query without any share has none.
+      const Value against = b_.select(now == b_.f32(-INFINITY), b_.f32(0), now);
+      factor[r] = exponential(before - against);
+      Value sum = sum_[r].get() * factor[r];
+      for (Value& v : scores[r]) {
+        v = exponential(v - against);
+        sum = sum + v;
+      }
+      most_[r].set(now);
+      sum_[r].set(sum);
+    }
+    for (const uint32_t sum : sums_) {
+      for (uint32_t e = 0; e < 8; ++e) b_.matrix_set(sum, e, b_.matrix_element(sum, e) * factor[e >> 1 & 1]);
+    }
+    multiply_values(vs, scores, place);
+  }
+
+  void multiply_keys(const MatrixStage& ks, Value place) {
+    const Value line = across_ * s_.keys;
+    for (const uint32_t product : products_) b_.matrix_zero(product);
+    for (uint32_t i = 0; i < lefts_.size(); ++i) {
+      for (uint32_t j = 0; j < products_.size(); ++j) {
+        b_.matrix_load(right_, array_, ks.first_quad(place, line, j * kUnit, i * kUnit), ks.layout().pitch,
+                       ks.layout().along_k);
+        b_.matrix_multiply(lefts_[i], right_, products_[j]);
+      }
+    }
+  }
+  void multiply_values(const MatrixStage& vs, const std::array<std::vector<Value>, 2>& shares, Value place) {
+    const uint32_t each = vs.layout().along_k ? s_.keys / kChunk : s_.keys * vs.layout().pitch;
+    const Value mine = place + across_ * each;
+    for (uint32_t k = 0; k < products_.size(); ++k) {
+      std::array<Value, 4> words;
+      for (uint32_t w = 0; w < 4; ++w) {
+        const std::vector<Value>& of = shares[w & 1];
+        const size_t at = k * 4 + w / 2 * 2;
+        words[w] = b_.pack_halves(of[at], of[at + 1]);
+      }
+      b_.matrix_set_left(left_, b_.join(words));
+      for (uint32_t j = 0; j < sums_.size(); ++j) {
+        b_.matrix_load(right_, array_, vs.first_quad(mine, b_.u32(0), j * kUnit, k * kUnit), vs.layout().pitch,
+                       vs.layout().along_k);
+        b_.matrix_multiply(left_, right_, sums_[j]);
+      }
+    }
+  }
+
+  // Those behind the last key have no share.
+  Value score_at(Evaluator& score, uint32_t j, uint32_t e, Value from) {
+    const size_t r = e >> 1 & 1;
+    const Value key = from + across_ * s_.keys + column_ + (j * kUnit + (e >> 2) * 8 + (e & 1)), inside = key < keys_;
+    const bool whole = p_.keys % t_.keys == 0;  // share_keys is a multiple of a step's
+    std::vector<Value> place = batch_;
+    place.push_back(b_.select(row_inside_[r], rows_[r], queries_ - 1));
+    place.push_back(whole ? key : b_.select(inside, key, keys_ - 1));
+    const Value v = score.output(score.at(place, {b_.matrix_element(products_[j], e)}), 0);
+    return whole ? v : b_.select(inside, v, b_.f32(-INFINITY));
+  }
+
+  std::vector<Value> place_of(Value row, Value column) {
+    std::vector<Value> there = batch_;
+    if (p_.shares > 1) there.insert(there.begin(), share_);
+    there.push_back(row);
+    there.push_back(column);
+    return there;
+  }
+  void write_statistics(uint32_t binding, Value row, Value most, Value sum) {
+    const uint32_t words = b_.buffer(binding, Element::kWord, true);
+    const Value batch = share_ * numbers_(count_of(p_.batch)) + b_.group(2);
+    const Value at = (batch * queries_ + row) * 2;
+    b_.store(words, at, most);
+    b_.store(words, at + 1, sum);
+  }
+  Value inverse(Value sum) { return b_.select(sum == b_.f32(0), b_.f32(0), b_.f32(1) / sum); }
+
+  // Writes four results of one line, or those of them that there are.
+  void write_four(Evaluator& epilogue, Value row, Value column, Value value_head, const std::array<Value, 4>& four) {
+    b_.when((row < queries_) & (column < value_head), [&] {
+      if (p_.value_head % 4 == 0) return epilogue.store_four(place_of(row, column), four);
+      for (uint32_t j = 0; j < 4; ++j) {
+        const std::vector<Value> there = place_of(row, column + j);
+        b_.when(column + j < value_head, [&] { epilogue.store(epilogue.at(there, {four[j]}), there); });
+      }
+    });
+  }
+
+  void finish(Evaluator& epilogue, Value value_head, uint32_t binding) {
+    const std::array<Value, 2> scale = {inverse(sum_[0].get()), inverse(sum_[1].get())};
+    const Value lane = lane_ % kLanes, row = row0_ + down_ * kUnit + line_ + (lane & 1) * 8;
+    for (uint32_t j = 0; j < sums_.size(); ++j) {
+      for (uint32_t e = 0; e < 8; ++e) b_.matrix_set(sums_[j], e, b_.matrix_element(sums_[j], e) * scale[e >> 1 & 1]);
+      for (uint32_t half = 0; half < 2; ++half)
+        write_four(epilogue, row, (lane & 2) * 2 + (j * kUnit + half * 8), value_head, four_of(b_, sums_[j], half));
+    }
+    if (p_.shares <= 1) return;
+    for (size_t r = 0; r < 2; ++r) {
+      b_.when((column_ == 0) & (rows_[r] < queries_),
+              [&] { write_statistics(binding, rows_[r], most_[r].get(), sum_[r].get()); });
+    }
+  }
+
+  // Subgroups beside each other have found sums over other keys, against other scores.
+  void put_together(Evaluator& epilogue, Value value_head, uint32_t binding) {
+    const Value lane = lane_ % kLanes, line = across_ * s_.rows + down_ * kUnit + line_;
+    for (uint32_t j = 0; j < sums_.size(); ++j) {
+      for (uint32_t half = 0; half < 2; ++half) {
+        const std::array<Value, 4> four = four_of(b_, sums_[j], half);
+        std::array<Value, 4> words;
+        for (size_t e = 0; e < 4; ++e) words[e] = b_.bitcast(four[e], Type::kU32);
+        b_.shared_store(array_, (line + (lane & 1) * 8) * s_.sums + (lane & 2) / 2 + (j * 4 + half * 2),
+                        b_.join(words));
+      }
+    }
+    for (size_t r = 0; r < 2; ++r) {
+      const Value most = b_.bitcast(most_[r].get(), Type::kU32), sum = b_.bitcast(sum_[r].get(), Type::kU32);
+      b_.when(column_ == 0, [&] {
+        b_.shared_store(array_, (line + static_cast<int64_t>(8 * r)) * s_.sums + (s_.sums - 1),
+                        b_.join({most, sum, b_.u32(0), b_.u32(0)}));
+      });
+    }
+    b_.barrier();
+    const uint32_t fours = s_.columns / 4;
+    b_.loop(lane_, b_.u32(s_.rows * fours), s_.lanes, [&](Value at) {
+      const Value of = at / fours, four = at % fours, row = row0_ + of;
+      const auto quad_of = [&](uint32_t a, Value quad) {
+        return b_.shared_load(array_, (of + int64_t{a} * s_.rows) * s_.sums + quad);
+      };
+      const auto part = [&](Value quad, uint32_t e) { return b_.bitcast(b_.part(quad, e), Type::kF32); };
+      std::vector<Value> statistics;
+      Value most = b_.f32(-INFINITY);
+      for (uint32_t a = 0; a < t_.across; ++a) {
+        statistics.push_back(quad_of(a, b_.u32(s_.sums - 1)));
+        const Value other = part(statistics[a], 0);
+        most = b_.select(most < other, other, most);
+      }
+      const Value against = b_.select(most == b_.f32(-INFINITY), b_.f32(0), most);
+      Value total = b_.f32(0);
+      std::array<Value, 4> sums;
+      for (uint32_t a = 0; a < t_.across; ++a) {
+        const Value weight = exponential(part(statistics[a], 0) - against), quad = quad_of(a, four);
+        total = total + part(statistics[a], 1) * weight;
+        for (uint32_t e = 0; e < 4; ++e) {
+          const Value one = part(quad, e) * weight;
+          sums[e] = a == 0 ? one : sums[e] + one;
+        }
+      }
+      const Value scale = inverse(total);
+      for (Value& v : sums) v = v * scale;
+      write_four(epilogue, row, four * 4, value_head, sums);
+      if (p_.shares > 1) b_.when((four == 0) & (row < queries_), [&] { write_statistics(binding, row, most, total); });
+    });
+  }
+
+  const AttentionProblem& p_;
+  const AttentionTiling& t_;
+  const RegisterSizes s_;
+  const Target& target_;
+  Builder b_;
+  Numbers numbers_;
+  std::vector<Value> extents_, batch_;
+  Value queries_, keys_, row0_, lane_, down_, across_, line_, column_;
+  Value share_, first_, end_;  // of the keys
+  std::array<Value, 2> rows_, row_inside_;
+  std::array<Variable, 2> most_, sum_;  // of the lane's two queries
+  bool copies_ = false;
+  uint32_t array_ = 0, left_ = 0, right_ = 0;
+  std::vector<uint32_t> lefts_, products_, sums_;
+};
+
+}  // namespace
+
+std::string refuse_register_tiling(const AttentionProblem& p, const AttentionTiling& t, const Target& target) {
+  constexpr uint32_t kMostColumns = 128;  // of registers for sums and queries
+  if (t.unit.m != kUnit || t.unit.n != kUnit || t.unit.k != kUnit || t.unit.lanes != kLanes || t.down == 0 ||
+      t.across == 0 || t.keys == 0 || t.keys % (t.across * kUnit) != 0)
+    return "attention in tiles that subgroups do not divide";
+  const RegisterSizes s(p, t);
+  if (p.shares > 1 && p.share_keys % t.keys != 0) return "attention in shares that steps do not divide";
+  if (s.depth > kMostColumns || s.columns > kMostColumns) return "attention of heads that are longer than registers";
+  if (s.lanes > std::min(target.workgroup, target.workgroup_x)) return "attention of more lanes than this GPU has";
+  const uint32_t bytes = 16 * std::max(s.step(), s.merged(t));
+  return bytes <= target.shared_bytes ? ""
+                                      : "attention of " + std::to_string(bytes) + " bytes, more than this GPU shares";
+}
+
+// Subgroups below each other share the keys that are fetched; beside each other they shorten the way.
+AttentionTiling choose_register_attention(const AttentionProblem& p, const Target& target) {
+  constexpr int64_t kFill = 128;  // workgroups that keep a device busy
+  AttentionTiling best;
+  const MatrixUnit& unit = target.units[0];
+  for (const uint32_t down : {4u, 2u, 1u}) {
+    for (const uint32_t keys : {64u, 32u}) {
+      const uint32_t across = 4 / down;
+      if (across > 1 && p.keys <= keys * across / 2 && keys > 16) continue;
+      const AttentionTiling t = {down, across, keys * across, {unit.m, unit.n, unit.k, target.subgroup, true}};
+      if (!refuse_register_tiling(p, t, target).empty()) continue;
+      best = t;
+      const int64_t rows = int64_t{down} * kUnit;
+      if ((p.queries + rows - 1) / rows * count_of(p.batch) >= kFill) return t;
+      break;
+    }
+  }
+  return best;
+}
+
+Dispatch make_register_attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target) {
+  return RegisterAttention(p, t, target).run();
+}
+
+}  // namespace vireo::gpu
