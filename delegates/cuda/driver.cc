@@ -115,6 +115,7 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   t.storage16 = t.storage8 = t.float16 = t.int8 = t.int16 = t.int64 = t.float64 = true;
   t.keeps_nan32 = t.keeps_denormals32 = t.rounds_even32 = true;
   t.units = {{16, 16, 16, true}};
+  t.shuffles = true;
   out->multiprocessors = attribute(kMultiprocessors);
   const bool prohibited = attribute(kComputeMode) == kComputeModeProhibited;
   if (!whole || t.subgroup != 32) return std::string(name) + ": CUDA does not describe it";

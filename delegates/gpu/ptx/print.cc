@@ -44,7 +44,7 @@ class Printer {
     const std::string count = number(p_.body.size() + 1);
     out += ".reg .pred %p<" + count + ">;\n.reg .b32 %r<" + count + ">;\n.reg .f32 %f<" + count + ">;\n.reg .b64 %d<" +
            count + ">;\n.reg .b64 %a<" + number(addresses_ + 1) + ">;\n.reg .b32 %s<" + number(addresses_ + 1) +
-           ">;\n.reg .b16 %h<2>;\n" + declared_;
+           ">;\n.reg .b16 %h<2>;\n.reg .b32 %low, %high;\n" + declared_;
     for (size_t i = 0; i < p_.shared.size() && ptx_launch_bytes(p_) == 0; ++i)
       out += ".shared .align 16 .b8 shared" + number(i) + "[" + number(shared_bytes(p_.shared[i])) + "];\n";
     for (uint32_t i = 0; i < p_.bindings; ++i) {
@@ -369,6 +369,14 @@ class Printer {
     }
   }
 
+  void shuffle_wide(uint32_t i) {
+    const Statement& s = p_.body[i];
+    line("mov.b64 {%low, %high}, " + value(s.a));
+    for (const char* word : {"%low", "%high"})
+      line(std::string("shfl.sync.bfly.b32 ") + word + ", " + word + ", " + number(s.bits) + ", 31, 0xffffffff");
+    line("mov.b64 " + value(i) + ", {%low, %high}");
+  }
+
   // ---- Numbers
 
   void constant(uint32_t i) {
@@ -569,6 +577,7 @@ class Printer {
         for (uint32_t w = 0; w < 4; ++w) line("mov.b32 " + element(s.a, w) + ", " + part(s.b, w));
         return;
       case Op::kShuffle:
+        if (is_wide(s.type)) return shuffle_wide(i);
         return line("shfl.sync.bfly.b32 " + value(i) + ", " + value(s.a) + ", " + number(s.bits) + ", 31, 0xffffffff");
       default:
         arithmetic(i);

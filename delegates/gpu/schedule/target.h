@@ -39,6 +39,7 @@ struct Target {
   bool keeps_denormals32 = false;
   bool rounds_even32 = false;
   std::vector<MatrixUnit> units;  // the first that fits is used; then every subgroup has `subgroup` lanes
+  bool shuffles = false;          // lanes of a subgroup, which are neighbours, exchange values (Op::kShuffle)
   bool half_products = false;     // the caller takes products whose float32 operands are rounded to float16
   bool dot8 = false;              // dot products of four signed or unsigned bytes into 32 bits
 };

@@ -168,9 +168,10 @@ bool refuses_matrices(const ProductTiling& t) {
 // Workgroups of four subgroups, and the largest tiles of which there are enough to keep a device busy.
 ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
   constexpr uint32_t kTiles[][2] = {{128, 128}, {64, 64}, {32, 64}, {32, 32}};
-  constexpr int64_t kFill = 128;  // workgroups that a device takes at once
   ProductTiling t;
   const MatrixUnit& unit = target.units[0];
+  // Workgroups that a device takes at once. Where small tiles end in registers, fewer of the larger ones are faster.
+  const int64_t fill = unit.known ? 80 : 128;
   t.unit = {unit.m, unit.n, unit.k, target.subgroup, unit.known};
   const auto tiles = [&](int64_t rows, int64_t columns) {
     return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
@@ -178,7 +179,7 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   for (const auto& tile : kTiles) {
     t.tile_m = tile[0];
     t.tile_n = tile[1];
-    if (tiles(t.tile_m, t.tile_n) >= kFill) break;
+    if (tiles(t.tile_m, t.tile_n) >= fill) break;
   }
   t.tile_k = k <= 32 ? 32 : 64;
   const auto halve = [&](uint32_t* tile, int64_t extent, uint32_t least) {
@@ -187,7 +188,7 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   halve(&t.tile_m, m, unit.m);
   halve(&t.tile_n, n, unit.n);
   t.sub_m = std::max(t.tile_m / 2, unit.m);
-  t.sub_n = std::max(t.tile_n / 2, unit.n);
+  t.sub_n = std::max(t.tile_n / (unit.known && t.tile_m * t.tile_n >= 128 * 128 ? 4 : 2), unit.n);
   const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
   while (t.tile_m > t.sub_m && (product_lanes(t) > lanes || matrix_bytes(t) > target.shared_bytes)) t.tile_m /= 2;
   return t;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -186,6 +187,7 @@ class Rows {
   // Of all lanes of the row, the same in each.
   Value over_lanes(const Statistic& s, Value mine) {
     if (tiling_.lanes_of_row == 1) return mine;
+    if (target_.shuffles && tiling_.lanes % target_.subgroup == 0) return over_subgroups(s, mine);
     const uint32_t array = b_.shared(mine.type, tiling_.lanes);
     b_.shared_store(array, lane_, mine);
     b_.barrier();
@@ -197,6 +199,22 @@ class Rows {
       b_.barrier();
     }
     return b_.shared_load(array, lane_ - within_);
+  }
+
+  // The lanes of a subgroup exchange what they have; only subgroups of one row meet in shared memory.
+  Value over_subgroups(const Statistic& s, Value mine) {
+    const uint32_t subgroup = target_.subgroup, of_row = tiling_.lanes_of_row;
+    for (uint32_t mask = 1; mask < std::min(of_row, subgroup); mask *= 2)
+      mine = combined(b_, s.combine, mine, b_.shuffle(mine, mask));
+    if (of_row <= subgroup) return mine;
+    const uint32_t array = b_.shared(mine.type, tiling_.lanes / subgroup);
+    b_.when(lane_ % subgroup == 0, [&] { b_.shared_store(array, lane_ / subgroup, mine); });
+    b_.barrier();
+    const Value first = (lane_ - within_) / subgroup;
+    Value all = b_.shared_load(array, first);
+    for (uint32_t i = 1; i < of_row / subgroup; ++i)
+      all = combined(b_, s.combine, all, b_.shared_load(array, first + i));
+    return all;
   }
 
   struct Kept {

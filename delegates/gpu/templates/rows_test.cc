@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <math.h>
 
+#include <utility>
+
 #include "delegates/gpu/templates/rows.h"
 #include "delegates/gpu/templates/testing.h"
 
@@ -64,6 +66,19 @@ std::vector<RowsTiling> tilings(const RowsProblem& p, const Target& t, int64_t l
   return out;
 }
 
+// Each of them for a device, and for one whose lanes exchange values.
+std::vector<std::pair<RowsTiling, Target>> each(const std::vector<RowsTiling>& tilings, const Target& target) {
+  Target exchanges = target;
+  exchanges.subgroup = 32;
+  exchanges.shuffles = true;
+  std::vector<std::pair<RowsTiling, Target>> out;
+  for (const RowsTiling& t : tilings) {
+    out.emplace_back(t, target);
+    out.emplace_back(t, exchanges);
+  }
+  return out;
+}
+
 TEST(Rows, SoftmaxAlongAnyAxis) {
   Trials trials;
   for (const int64_t length : {1, 3, 16, 64, 65, 300}) {
@@ -74,8 +89,8 @@ TEST(Rows, SoftmaxAlongAnyAxis) {
       const std::vector<float> x =
           random_floats(static_cast<size_t>(5 * length), static_cast<uint32_t>(length), -20, 20);
       const RowsProblem p = softmax(shape, v);
-      for (const RowsTiling& t : tilings(p, rich_target(), length)) {
-        trials.add("softmax of " + std::to_string(length), make_rows(p, t, rich_target()), rich_target(),
+      for (const auto& [t, target] : each(tilings(p, rich_target(), length), rich_target())) {
+        trials.add("softmax of " + std::to_string(length), make_rows(p, t, target), target,
                    {bytes_of(x), Bytes(x.size() * 4, 1)}, [=](const std::vector<Bytes>& out) {
                      const std::vector<float> y = as<float>(out[1]);
                      for (int64_t r = 0; r < 5; ++r) {
@@ -132,9 +147,9 @@ TEST(Rows, NormalisationOverTwoAxesInHalf) {
     x.push_back(1 + (i * 37 % 512) * 2 / 1024.0);
   }
   const std::vector<float> gamma = random_floats(5, 3);
-  for (const RowsTiling& t : tilings(p, rich_target(), 20)) {
+  for (const auto& [t, target] : each(tilings(p, rich_target(), 20), rich_target())) {
     trials.add(
-        "norm", make_rows(p, t, rich_target()), rich_target(), {codes, bytes_of(gamma), Bytes(240)},
+        "norm", make_rows(p, t, target), target, {codes, bytes_of(gamma), Bytes(240)},
         [=](const std::vector<Bytes>& out) {
           const std::vector<uint16_t> y = as<uint16_t>(out[2]);
           for (size_t r = 0; r < 6; ++r) {
@@ -169,25 +184,24 @@ TEST(Rows, ReductionsOfIntegersAndNaN) {
     p.epilogue.inputs = {given(DType::kI32)};
     p.epilogue.outputs = {{0, dense({3, 7})}};
     p.per_row = true;
-    for (const RowsTiling& t : tilings(p, plain_target(), 50)) {
-      trials.add("integers", make_rows(p, t, plain_target()), plain_target(), {bytes, Bytes(84)},
-                 [=](const std::vector<Bytes>& out) {
-                   const std::vector<int32_t> y = as<int32_t>(out[1]);
-                   const std::vector<int8_t> x = as<int8_t>(bytes);
-                   for (size_t r = 0; r < 21; ++r) {
-                     uint32_t sum = 0, product = 1;
-                     int32_t most = INT32_MIN, least = INT32_MAX;
-                     for (size_t i = 0; i < 50; ++i) {
-                       const int32_t v = x[r * 50 + i];
-                       sum += static_cast<uint32_t>(v);
-                       product *= static_cast<uint32_t>(v);
-                       most = std::max(most, v);
-                       least = std::min(least, v);
-                     }
-                     const int32_t wanted[] = {static_cast<int32_t>(sum), static_cast<int32_t>(product), most, least};
-                     EXPECT_EQ(y[r], wanted[static_cast<size_t>(combine)]);
-                   }
-                 });
+    for (const auto& [t, target] : each(tilings(p, plain_target(), 50), plain_target())) {
+      trials.add("integers", make_rows(p, t, target), target, {bytes, Bytes(84)}, [=](const std::vector<Bytes>& out) {
+        const std::vector<int32_t> y = as<int32_t>(out[1]);
+        const std::vector<int8_t> x = as<int8_t>(bytes);
+        for (size_t r = 0; r < 21; ++r) {
+          uint32_t sum = 0, product = 1;
+          int32_t most = INT32_MIN, least = INT32_MAX;
+          for (size_t i = 0; i < 50; ++i) {
+            const int32_t v = x[r * 50 + i];
+            sum += static_cast<uint32_t>(v);
+            product *= static_cast<uint32_t>(v);
+            most = std::max(most, v);
+            least = std::min(least, v);
+          }
+          const int32_t wanted[] = {static_cast<int32_t>(sum), static_cast<int32_t>(product), most, least};
+          EXPECT_EQ(y[r], wanted[static_cast<size_t>(combine)]);
+        }
+      });
     }
   }
   RowsProblem p;
