@@ -60,7 +60,7 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   if (p->sum == kReal && dtype != kReal) end.y = end.builder.function(Function::kCast, dtype, end.y);
   end.builder.output(end.y, std::move(view));
   bool turned = false;
-  const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), 1, 1, &p->w.dtype, &turned);
+  const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), 1, 1, true, &p->w.dtype, &turned);
   Work& work = l.push(std::move(*p));
   work.operands = {l.laid(l.node().inputs[0]).memory, w.memory};
   work.reads = std::move(end.reads);

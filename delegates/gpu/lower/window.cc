@@ -113,9 +113,13 @@ std::string convolve(Lowering& l, Convolution c) {
     p.multiplier = outputs;
     p.window = window_of(g);
     p.x = image_of(from, c.sliding);
+    bool turned = false;  // channels become neighbours, as they are in the image
+    kept = l.weights(l.node().inputs[1], weights, p.x.channel == 1 ? w.dims[0] : 1, p.window.taps(), false, &p.w_dtype,
+                     &turned);
     p.w.offset = weights.offset;
-    p.w.channel = weights.strides[0];
+    p.w.channel = turned ? 1 : weights.strides[0];
     p.w.spatial = taps;
+    for (int64_t& step : p.w.spatial) step *= turned ? w.dims[0] : 1;
     reads = c.end(&p.epilogue, {0, 0, 0, 0, 1}, places_of(image_y));
     problem = std::move(p);
   } else {
@@ -129,8 +133,8 @@ std::string convolve(Lowering& l, Convolution c) {
     p.x = image_of(from, c.sliding);
     // Where channels are neighbours in the image, they are to be in the weights.
     bool turned = false;
-    kept =
-        l.weights(l.node().inputs[1], weights, p.channels, p.x.channel == 1 ? p.window.taps() : 1, &p.w_dtype, &turned);
+    kept = l.weights(l.node().inputs[1], weights, p.channels, p.x.channel == 1 ? p.window.taps() : 1, true, &p.w_dtype,
+                     &turned);
     p.w.offset = weights.offset;
     p.w.group = outputs * weights.strides[0];
     p.w.output = weights.strides[0];

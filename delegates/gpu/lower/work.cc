@@ -179,7 +179,8 @@ Laid Lowering::laid(int v) {
   return laid_[static_cast<size_t>(v)];
 }
 
-Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, DType* dtype, bool* turned) {
+Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, bool may_halve, DType* dtype,
+                       bool* turned) {
   *turned = false;
   const Memory plain = memories[static_cast<size_t>(at.memory)];
   // Other extents may read a constant in another form, and an open part has one list for all.
@@ -188,7 +189,7 @@ Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, DT
   const int bits = dtype_bits(*dtype);
   if (source.dtype != *dtype || bits < 8 || bits > 32) return at;
   Memory kept = plain;
-  kept.form.halves = *dtype == DType::kF32 && target_.half_products;
+  kept.form.halves = may_halve && *dtype == DType::kF32 && target_.half_products;
   *turned = plain.value == v && channels > 1 && taps > 1 && source.count() % (channels * taps) == 0;
   if (!kept.form.halves && !*turned) return at;
   kept.form.element = static_cast<uint32_t>(bits / 8);

@@ -101,8 +101,8 @@ class Lowering {
   Laid laid(int v);
   // Weights of a product whose elements lie at `at`. A constant of float32 is kept as float16 where products of halves
   // are taken: *dtype becomes what is there. With taps, [.., channels, taps] becomes [.., taps, channels], if
-  // value `v` is a constant that lies so: *turned says it.
-  Laid weights(int v, const Laid& at, int64_t channels, int64_t taps, DType* dtype, bool* turned);
+  // value `v` is a constant that lies so: *turned says it. may_halve: a matrix unit reads them.
+  Laid weights(int v, const Laid& at, int64_t channels, int64_t taps, bool may_halve, DType* dtype, bool* turned);
   // The last expression of `work` reports errors of the node in hand.
   void report(Work* work);
   // Dense memory for a value that a node makes.

@@ -304,6 +304,14 @@ std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vec
   return values;
 }
 
+size_t Evaluator::size() const {
+  constexpr size_t kLong = 12;  // statements of a function that is a polynomial, in those of a sum
+  size_t all = e_.inputs.size() + e_.outputs.size();
+  for (const Step& s : e_.steps)
+    all += s.function >= Function::kExp && s.function <= Function::kErf && s.function != Function::kRelu ? kLong : 1;
+  return all;
+}
+
 Value Evaluator::output(const std::vector<Value>& values, size_t i) const {
   return values[static_cast<size_t>(e_.outputs[i].value)];
 }

@@ -37,7 +37,7 @@ class Evaluator {
                         const std::vector<Value>* neighbour = nullptr);
   Value output(const std::vector<Value>& values, size_t i) const;
   bool reports() const { return e_.reports(); }
-  size_t size() const { return e_.inputs.size() + e_.steps.size() + e_.outputs.size(); }  // as a measure of code
+  size_t size() const;  // a measure of its code
   DType output_type(size_t i) const { return e_.type_of(e_.outputs[i].value); }
 
   // The element of output `i` at a place.

@@ -98,7 +98,7 @@ class MatrixBody {
 
   // Whether the epilogue takes sums from the lanes' registers. Its code then stands once for each four of a lane.
   bool ends_in_registers(const Evaluator& epilogue) const {
-    constexpr size_t kMostFours = 8, kMostCode = 240;  // with more of them, sums leave the registers
+    constexpr size_t kMostFours = 8, kMostCode = 100;  // with more of them, sums leave the registers
     const size_t fours = t_.sub_m * t_.sub_n / 128;
     return t_.unit.known && shape_.n % 4 == 0 && !epilogue.reports() && fours <= kMostFours &&
            fours * epilogue.size() <= kMostCode;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <array>
 
 #include "delegates/gpu/templates/elements.h"
 #include "delegates/gpu/templates/evaluate.h"
@@ -14,13 +15,23 @@
 namespace vireo::gpu {
 namespace {
 
+constexpr int64_t kWrittenOut = 9;  // taps that stand in the code one after the other: their loads do not wait
+
 // body(tap) for every tap of a window; axes of one tap have no loop.
-void for_taps(Builder& b, const Window& w, const std::vector<Value>& kernel,
+void for_taps(Builder& b, const Window& w, const std::vector<Value>& kernel, bool written_out,
               const std::function<void(const WindowReader::Place&)>& body) {
   WindowReader::Place tap = {b.u32(0), b.u32(0), b.u32(0)};
   const std::function<void(size_t)> along = [&](size_t axis) {
     if (axis == 3) return body(tap);
     if (w.kernel[axis] == 1) return along(axis + 1);
+    if (written_out && w.taps() <= kWrittenOut) {
+      for (uint32_t at = 0; at < w.kernel[axis]; ++at) {
+        tap[axis] = b.u32(at);
+        along(axis + 1);
+      }
+      tap[axis] = b.u32(0);
+      return;
+    }
     b.loop(b.u32(0), kernel[axis], 1, [&](Value at) {
       tap[axis] = at;
       along(axis + 1);
@@ -55,17 +66,20 @@ class WindowBody {
     return why;
   }
 
-  // value(image, channel, output place): what the epilogue gets.
+  // value(image, channel, output place): what the epilogue gets. make_four: the same of four neighbouring channels, in
+  // place of it.
   using Make = std::function<Value(Value, Value, const WindowReader::Place&)>;
+  using MakeFour = std::function<std::array<Value, 4>(Value, Value, const WindowReader::Place&)>;
+  MakeFour make_four;
   Dispatch run(const char* name, const ImageView& x, uint32_t operands,
                const std::function<Make(const WindowReader&)>& begin) {
     Dispatch out;
-    const int64_t total = images_ * channels_ * window_.places();
+    const int64_t of_lane = fours ? 4 : 1, total = images_ * channels_ * window_.places() / of_lane;
     out.refusal = cover((total + tiling_.lanes - 1) / tiling_.lanes, target_, &out);
     if (!out.refusal.empty()) return out;
     const WindowReader reader(b_, numbers_, window_, x);
     const Make value = begin(reader);
-    const Value all = numbers_(total), channels = numbers_(channels_), images = numbers_(images_);
+    const Value all = numbers_(total), channels = numbers_(channels_ / of_lane), images = numbers_(images_);
     uint32_t binding = operands;
     Evaluator e(b_, target_, numbers_, epilogue_, &binding);
     e.bind_outputs(numbers_, &binding);
@@ -77,8 +91,9 @@ class WindowBody {
       const std::vector<Value> p = unravel(at, extents);
       const size_t first = tiling_.channels_last ? 1 : 2;
       const WindowReader::Place o = {p[first], p[first + 1], p[first + 2]};
-      const Value channel = tiling_.channels_last ? p[4] : p[1];
+      const Value channel = (tiling_.channels_last ? p[4] : p[1]) * of_lane;
       const std::vector<Value> place = {p[0], o[0], o[1], o[2], channel};
+      if (fours) return e.store_four(place, make_four(p[0], channel, o));
       e.store(e.at(place, {value(p[0], channel, o)}), place);
     });
     out.program = std::move(b_.program());
@@ -88,6 +103,7 @@ class WindowBody {
     return out;
   }
 
+  bool fours = false;  // a lane has four channels; set before run(), which begins with `begin`
   Builder& builder() { return b_; }
   Numbers& numbers() { return numbers_; }
 
@@ -139,11 +155,12 @@ Dispatch make_pool(const PoolProblem& problem, const WindowTiling& tiling, const
       counted[i] = body.numbers()(p.window.in[i] + p.window.pad[i] + p.pad_end[i]);
     }
     return [=, &reader, &b, &p](Value image, Value channel, const WindowReader::Place& o) {
+      constexpr bool written_out = false;
       Elements elements(b, target);
       const Value base = reader.offset() + reader.image(image) + reader.channel(channel);
       const WindowReader::Place origin = reader.origin(o);
       const Variable sum = b.variable(greatest ? lowest(b, p.x_dtype) : b.f32(0)), count = b.variable(b.u32(0));
-      for_taps(b, p.window, reader.kernel_extents(), [&](const WindowReader::Place& tap) {
+      for_taps(b, p.window, reader.kernel_extents(), written_out, [&](const WindowReader::Place& tap) {
         const WindowReader::Place at = reader.at(origin, tap);
         const Value inside = reader.inside(at);
         const Value v = elements.load({p.x_dtype, 0}, base + b.select(inside, reader.index(at), b.u32(0)));
@@ -167,6 +184,20 @@ Dispatch make_pool(const PoolProblem& problem, const WindowTiling& tiling, const
   });
 }
 
+namespace {
+
+// Whether four neighbouring channels are a quad of the image, and of the weights.
+bool lies_in_fours(const DepthwiseProblem& p, const WindowTiling& tiling) {
+  const auto whole = [](const ImageView& v) {
+    return v.channel == 1 && v.offset % 4 == 0 && v.image % 4 == 0 &&
+           std::all_of(v.spatial.begin(), v.spatial.end(), [](int64_t step) { return step % 4 == 0; });
+  };
+  return tiling.channels_last && p.multiplier == 1 && p.channels % 4 == 0 && p.x_dtype == DType::kF32 &&
+         p.w_dtype == DType::kF32 && p.sum == DType::kF32 && whole(p.x) && whole(p.w) && !p.epilogue.reports();
+}
+
+}  // namespace
+
 Dispatch make_depthwise(const DepthwiseProblem& problem, const WindowTiling& tiling, const Target& target) {
   const DepthwiseProblem& p = problem;
   WindowBody body(p.images, p.channels * p.multiplier, p.window, p.epilogue, tiling, target);
@@ -183,18 +214,40 @@ Dispatch make_depthwise(const DepthwiseProblem& problem, const WindowTiling& til
   }
   if (!out.refusal.empty()) return out;
   Builder& b = body.builder();
+  body.fours = lies_in_fours(p, tiling);
   return body.run("depthwise", p.x, 2, [&](const WindowReader& reader) -> WindowBody::Make {
     const Value w_offset = body.numbers()(p.w.offset), w_channel = body.numbers()(p.w.channel),
                 multiplier = body.numbers()(p.multiplier);
     WindowReader::Place w_step;
     for (size_t i = 0; i < 3; ++i) w_step[i] = body.numbers()(p.w.spatial[i]);
+    body.make_four = [=, &reader, &b, &p](Value image, Value channel, const WindowReader::Place& o) {
+      const uint32_t xs = b.buffer(0, Element::kQuad, false), ws = b.buffer(1, Element::kQuad, false);
+      const Value base = reader.offset() + reader.image(image) + channel, w_base = w_offset + channel;
+      const WindowReader::Place origin = reader.origin(o);
+      std::array<Variable, 4> sums;
+      for (Variable& sum : sums) sum = b.variable(b.f32(0));
+      for_taps(b, p.window, reader.kernel_extents(), true, [&](const WindowReader::Place& tap) {
+        const WindowReader::Place at = reader.at(origin, tap);
+        const Value inside = reader.inside(at);
+        const Value x = b.load(Type::kQuad, xs, (base + b.select(inside, reader.index(at), b.u32(0))) >> 2);
+        const Value w =
+            b.load(Type::kQuad, ws, (w_base + tap[0] * w_step[0] + tap[1] * w_step[1] + tap[2] * w_step[2]) >> 2);
+        for (uint32_t e = 0; e < 4; ++e) {
+          const auto part = [&](Value quad) { return b.bitcast(b.part(quad, e), Type::kF32); };
+          const Value now = sums[e].get();
+          sums[e].set(b.select(inside, b.fma(part(x), part(w), now), now));
+        }
+      });
+      return std::array<Value, 4>{sums[0].get(), sums[1].get(), sums[2].get(), sums[3].get()};
+    };
     return [=, &reader, &b, &p](Value image, Value channel, const WindowReader::Place& o) {
+      constexpr bool written_out = false;
       Elements elements(b, target);
       const Value base = reader.offset() + reader.image(image) + reader.channel(channel / multiplier);
       const Value w_base = w_offset + channel * w_channel;
       const WindowReader::Place origin = reader.origin(o);
       const Variable sum = b.variable(b.number(type, 0));
-      for_taps(b, p.window, reader.kernel_extents(), [&](const WindowReader::Place& tap) {
+      for_taps(b, p.window, reader.kernel_extents(), written_out, [&](const WindowReader::Place& tap) {
         const WindowReader::Place at = reader.at(origin, tap);
         const Value inside = reader.inside(at);
         Value x = b.convert(elements.load({p.x_dtype, 0}, base + b.select(inside, reader.index(at), b.u32(0))), type);

@@ -148,6 +148,48 @@ TEST(Pool, MaximaOfCodes) {
              });
 }
 
+// Four channels of a lane: windows with and without padding, and one whose taps are a loop.
+TEST(Pool, DepthwiseConvolutionsOfFours) {
+  Trials trials;
+  for (int which = 0; which < 3; ++which) {
+    for (const int64_t side : {3, 5}) {
+      DepthwiseProblem p;
+      p.images = 2;
+      p.channels = 12;
+      p.window = windows(which);
+      if (side == 5) {
+        p.window.kernel = {1, 5, 5};
+        p.window.pad = {0, 2, 2};
+        p.window.stride = p.window.dilation = {1, 1, 1};
+        p.window.out = p.window.in;
+      }
+      p.x = image(true, 12, p.window.in);
+      p.w = image(true, 12, p.window.kernel);
+      const ImageView y = image(true, 12, p.window.out);
+      p.epilogue = identity(DType::kF32, as_view(y));
+      const int64_t in = p.window.in[0] * p.window.in[1] * p.window.in[2], places = p.window.places();
+      const std::vector<float> x = random_floats(static_cast<size_t>(24 * in), 1),
+                               w = random_floats(static_cast<size_t>(12 * p.window.taps()), 2);
+      const Target target = rich_target();
+      const Dispatch d = make_depthwise(p, choose_depthwise(p, target), target);
+      EXPECT_EQ(d.groups[0], static_cast<uint32_t>((2 * 12 * places / 4 + 63) / 64));
+      trials.add("fours", d, target, {bytes_of(x), bytes_of(w), Bytes(static_cast<size_t>(24 * places * 4), 1)},
+                 [=](const std::vector<Bytes>& out) {
+                   const std::vector<float> got = as<float>(out[2]);
+                   for (int64_t at = 0; at < 24 * places; ++at) {
+                     const int64_t i = at / (12 * places), c = at / places % 12, o = at % places;
+                     double sum = 0;
+                     for_taps_inside(p.window, p.x, o, [&](int64_t index, int64_t t) {
+                       sum += static_cast<double>(x[static_cast<size_t>(i * p.x.image + c + index)]) *
+                              static_cast<double>(w[static_cast<size_t>(t * 12 + c)]);
+                     });
+                     ASSERT_NEAR(static_cast<double>(got[static_cast<size_t>((i * places + o) * 12 + c)]), sum, 1e-5);
+                   }
+                 });
+    }
+  }
+}
+
 TEST(Pool, DepthwiseConvolutionsOfFloatsAndCodes) {
   Trials trials;
   int turn = 0;

@@ -170,8 +170,8 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   constexpr uint32_t kTiles[][2] = {{128, 128}, {64, 64}, {32, 64}, {32, 32}};
   ProductTiling t;
   const MatrixUnit& unit = target.units[0];
-  // Workgroups that a device takes at once. Where small tiles end in registers, fewer of the larger ones are faster.
-  const int64_t fill = unit.known ? 80 : 128;
+  // Workgroups that a device takes at once. Where small tiles end in registers, fewer of the next size are faster.
+  constexpr int64_t kFill = 128, kFillSmall = 80;
   t.unit = {unit.m, unit.n, unit.k, target.subgroup, unit.known};
   const auto tiles = [&](int64_t rows, int64_t columns) {
     return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
@@ -179,7 +179,7 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   for (const auto& tile : kTiles) {
     t.tile_m = tile[0];
     t.tile_n = tile[1];
-    if (tiles(t.tile_m, t.tile_n) >= fill) break;
+    if (tiles(t.tile_m, t.tile_n) >= (unit.known && tile[0] < 128 ? kFillSmall : kFill)) break;
   }
   t.tile_k = k <= 32 ? 32 : 64;
   const auto halve = [&](uint32_t* tile, int64_t extent, uint32_t least) {
