@@ -1,6 +1,6 @@
 // How fast products run on the first card, and how far they are from float64.
 //
-//   vireo_API_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN]]...
+//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN]]...
 //
 // X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
 // subgroup's part of it for the matrix unit, or 0 for the tiles of other units. Without arguments: a list of sizes.

@@ -1,7 +1,7 @@
 // Where a compiled part's time goes on the first card: each distinct launch by itself, all of them, and what the driver
 // takes to compile the kernels.
 //
-//   vireo_API_schedule_bench FILE...
+//   vireo_vulkan_schedule_bench FILE, or vireo_cuda_schedule_bench...
 //
 // A file holds what compile() wrote for a part on this card. Constants hold anything.
 #include <algorithm>
