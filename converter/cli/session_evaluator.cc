@@ -21,10 +21,19 @@ ModelBytes unowned(Span<const uint8_t> vireo) {
   return bytes;
 }
 
+ModelBytes owned(const std::shared_ptr<FileBytes>& file) {
+  ModelBytes bytes = unowned({file->data(), file->size()});
+  bytes.owner = file;
+  return bytes;
+}
+
 // A model in memory, with a session that is kept while extents stay as they are.
 class SessionGraph final : public PreparedGraph {
  public:
   explicit SessionGraph(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
+  // `sketch` is of `file`, whose large constants are written when they are needed.
+  SessionGraph(std::unique_ptr<emit::ModelFile> file, const std::shared_ptr<FileBytes>& sketch)
+      : unwritten_(std::move(file)), sketch_(sketch), model_(owned(sketch), kCalled, 0) {}
 
   bool run(std::vector<HostTensor> inputs, std::vector<TensorView>* outputs, std::string* error) override try {
     if (!fit(inputs, error)) return false;
@@ -57,7 +66,9 @@ class SessionGraph final : public PreparedGraph {
 
   uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) override try {
     if (!fit(inputs, error)) return 0;
-    uint64_t sum = memory_of(model_, {}, bounds_).total_bytes;
+    const vireo_memory memory = memory_of(model_, {}, bounds_);
+    uint64_t sum = memory.total_bytes + memory.packed_bytes;
+    if (unwritten_ != nullptr) sum += unwritten_->file_bytes();
     for (const HostTensor& input : inputs) sum += input.bytes.size();
     return sum;
   } catch (const std::exception& failure) {
@@ -73,6 +84,10 @@ class SessionGraph final : public PreparedGraph {
   }
 
   GrowingSession& session() {
+    if (unwritten_ != nullptr) {
+      unwritten_->write(sketch_.get());
+      unwritten_.reset();
+    }
     if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, SessionChoice{}, bounds_);
     return *session_;
   }
@@ -103,6 +118,8 @@ class SessionGraph final : public PreparedGraph {
     return true;
   }
 
+  std::unique_ptr<emit::ModelFile> unwritten_;  // null: the constants are there
+  std::shared_ptr<FileBytes> sketch_;
   const Model model_;
   Bounds bounds_;
   std::vector<std::vector<int64_t>> dims_;
@@ -114,9 +131,11 @@ class SessionGraph final : public PreparedGraph {
 std::unique_ptr<PreparedGraph> SessionEvaluator::prepare(const ir::Graph& graph,
                                                          const std::vector<const ir::Value*>& taps,
                                                          std::string* error) try {
-  FileBytes file;
-  if (!emit::write_with_taps(graph, taps, &file, error)) return nullptr;
-  return std::make_unique<SessionGraph>(share(std::move(file)));
+  std::unique_ptr<emit::ModelFile> file = emit::build_with_taps(graph, taps, error);
+  if (file == nullptr) return nullptr;
+  const auto bytes = std::make_shared<FileBytes>();
+  file->write_sketch(bytes.get());
+  return std::make_unique<SessionGraph>(std::move(file), bytes);
 } catch (const std::exception& failure) {
   *error = failure.what();
   return nullptr;

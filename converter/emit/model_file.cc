@@ -420,6 +420,16 @@ bool ModelFile::stream(Sink&& sink, std::vector<uint8_t>* header) const {
     }
     if (!segments_.write(i, put)) return false;
   }
+  FileHeader h = this->header();
+  sha.reset();
+  sha.update(&h, sizeof(h));
+  sha.update(hashes.data(), hashes.size());
+  sha.finish(h.root);
+  header->assign(reinterpret_cast<const uint8_t*>(&h), reinterpret_cast<const uint8_t*>(&h) + sizeof(h));
+  return sink(hashes.data(), hashes.size());
+}
+
+FileHeader ModelFile::header() const {
   FileHeader h;
   std::memset(&h, 0, sizeof(h));
   std::memcpy(h.magic, kMagic, sizeof(kMagic));
@@ -433,16 +443,27 @@ bool ModelFile::stream(Sink&& sink, std::vector<uint8_t>* header) const {
   h.hash_size = hash_size_;
   h.chunk_bytes = kChunkBytes;
   h.hash_kind = kHashSha256;
-  sha.reset();
-  sha.update(&h, sizeof(h));
-  sha.update(hashes.data(), hashes.size());
-  sha.finish(h.root);
-  header->assign(reinterpret_cast<const uint8_t*>(&h), reinterpret_cast<const uint8_t*>(&h) + sizeof(h));
-  return sink(hashes.data(), hashes.size());
+  return h;
+}
+
+void ModelFile::write_sketch(FileBytes* out) const {
+  out->resize(static_cast<size_t>(file_bytes_));
+  const FileHeader h = header();
+  std::memcpy(out->data(), &h, sizeof(h));
+  std::memcpy(out->data() + kHeaderBytes, model_.data(), model_.size());
+  for (size_t i = 0; i < segment_offsets_.size(); ++i) {
+    size_t at = static_cast<size_t>(segment_offsets_[i]);
+    if (segments_.is_large(i)) continue;
+    segments_.write(i, [&](const void* data, size_t n) {
+      std::memcpy(out->data() + at, data, n);
+      at += n;
+      return true;
+    });
+  }
 }
 
 void ModelFile::write(FileBytes* out) const {
-  out->resize(static_cast<size_t>(file_bytes_));
+  if (out->size() != file_bytes_) out->resize(static_cast<size_t>(file_bytes_));
   size_t at = kHeaderBytes;
   std::vector<uint8_t> header;
   stream(
@@ -470,8 +491,8 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
   return false;
 }
 
-bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>& taps, FileBytes* out,
-                     std::string* error) {
+std::unique_ptr<ModelFile> build_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
+                                           std::string* error) {
   const std::unique_ptr<ir::Graph> copy = graph.clone();
   for (const ir::Value* tap : taps) copy->add_output(copy->value(tap->id), "tap:" + tap->name);
   separate_outputs(*copy);
@@ -479,11 +500,15 @@ bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>
   ConvertReport unused;
   ConvertOptions options;
   options.brief = true;
-  const std::unique_ptr<ModelFile> file = ModelFile::build(*copy, options, Provenance{}, &problems, &unused);
-  if (file == nullptr) {
-    *error = problems.text();
-    return false;
-  }
+  std::unique_ptr<ModelFile> file = ModelFile::build(*copy, options, Provenance{}, &problems, &unused);
+  if (file == nullptr) *error = problems.text();
+  return file;
+}
+
+bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>& taps, FileBytes* out,
+                     std::string* error) {
+  const std::unique_ptr<ModelFile> file = build_with_taps(graph, taps, error);
+  if (file == nullptr) return false;
   file->write(out);
   return true;
 }

@@ -34,6 +34,7 @@ class Segments {
   std::vector<std::unique_ptr<fb::SegmentT>> finish();
   // The bytes of a segment, in pieces, in order. Pages of mapped files are let go once written.
   bool write(size_t segment, const std::function<bool(const void*, size_t)>& sink) const;
+  bool is_large(size_t segment) const { return segments_[segment].large != nullptr; }
   uint64_t total_bytes() const { return total_bytes_; }
 
  private:

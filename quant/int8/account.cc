@@ -35,7 +35,6 @@ class Twin {
   ir::Node* node_of(const ir::Node* n) const { return graph_.value(n->out()->id)->producer; }
   std::vector<ir::Value*> inputs_of(const ir::Node* n) const { return node_of(n)->inputs; }
   ir::Value* coded(ir::Value* v, const ValueScale& scale) { return add_pair(graph_, v, scale, before_); }
-  ir::Node* before() const { return before_; }
 
   // `original` on the last value, which is its only operand that is no constant, or on these.
   void copy(const ir::Node* original) {
@@ -74,8 +73,9 @@ ir::Value* end_twin(Twin& twin, const Plan& plan, const Choice& choice, size_t r
 }
 
 // The layer once more beside itself, with its own operand, weights and result through codes. The decoded result.
-ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, size_t index) {
-  const Layer& layer = plan.layers[index];
+// `weights`: those of the layer, which the quantized graph decodes from its codes.
+ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, const Layer& layer,
+                          ir::Value* weights) {
   Twin twin(graph, last_of(plan, layer.result, layer.chain.back()));
   for (const ir::Node* n : layer.chain) {
     std::vector<ir::Value*> inputs = twin.inputs_of(n);
@@ -84,7 +84,7 @@ ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choi
     }
     if (n == layer.node) {
       inputs[0] = twin.coded(inputs[0], choice.scales[layer.input]);
-      inputs[static_cast<size_t>(layer.weights)] = add_weights(graph, layer, choice.weights[index], twin.before());
+      inputs[static_cast<size_t>(layer.weights)] = weights;
     }
     twin.copy(n, std::move(inputs));
   }
@@ -357,9 +357,10 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = plan.layers[i];
     const ir::Value* v = compared(plan, layer.result);
-    add(layer.node, v, quantized_twin(g, plan, choice, i),
+    const ir::Value* const weights = layer.node->in(static_cast<size_t>(layer.weights));  // decoded
+    add(layer.node, v, quantized_twin(g, plan, choice, layer, coded.at(weights->id)),
         v == plan.values[layer.result].value ? decoded[layer.result] : v,
-        choice.weights[i].codes.size() * static_cast<size_t>(choice.weights[i].bits) / 8,
+        static_cast<uint64_t>(weights->producer->in(0)->constant->size_bytes()),
         reason_for(plan, choice, {{"its input", layer.input}, {"its result", layer.result}}, statistics));
   }
   for (const Pair& pair : plan.pairs) {

@@ -43,10 +43,15 @@ std::vector<double> bias_of(const Layer& layer) {
 }
 
 void set_weights(ir::Graph& graph, const Layer& layer, const WeightRows& rows) {
-  const ir::Value& w = *weight_value(layer);
+  const auto input = static_cast<size_t>(layer.weights);
+  ir::Value& w = *layer.node->inputs[input];
   const std::vector<float> values = in_order(rows, w.type.shape, layer.weight_axis);
-  ir::Value* changed = graph.add_constant(w.name, ir::make_constant_of<float>(DType::kF32, w.type.shape, values));
-  graph.set_input(layer.node, static_cast<size_t>(layer.weights), changed);
+  ir::ConstantPtr changed = ir::make_constant_of<float>(DType::kF32, w.type.shape, values);
+  if (w.one_use()) {
+    w.constant = std::move(changed);  // what it was need not stay in memory
+  } else {
+    graph.set_input(layer.node, input, graph.add_constant(w.name, std::move(changed)));
+  }
 }
 
 bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {

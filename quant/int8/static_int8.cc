@@ -88,6 +88,7 @@ class Quantization {
     if (!timed("round weights", [&] { return round_weights(); })) return false;
     const std::unique_ptr<ir::Graph> reference = graph_.clone();
     const std::vector<ir::Value*> decoded = annotate(graph_, plan_, choice_);
+    choice_.weights.clear();  // the graph has them
     log_.changed(plan_.values.size());
     report_.values = plan_.values.size();
     *annotated = graph_.clone();

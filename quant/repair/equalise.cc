@@ -514,23 +514,35 @@ class Constants {
  public:
   Constants(const Plan& plan, const std::vector<FactorSite>& sites) {
     for (const Layer& layer : plan.layers) {
-      nodes_.emplace_back(layer.node, layer.node->inputs);
-      if (layer.sum != nullptr) nodes_.emplace_back(layer.sum, layer.sum->inputs);
+      keep(layer.node);
+      if (layer.sum != nullptr) keep(layer.sum);
     }
     for (const FactorSite& site : sites) {
-      if (site.norm != nullptr) nodes_.emplace_back(site.norm, site.norm->inputs);
+      if (site.norm != nullptr) keep(site.norm);
     }
   }
   void put_back(ir::Graph& graph) const {
-    for (const auto& [node, inputs] : nodes_) {
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        if (node->inputs[i] != inputs[i]) graph.set_input(node, i, inputs[i]);
-      }
+    for (const Input& was : inputs_) {
+      if (was.node->inputs[was.index] != was.value) graph.set_input(was.node, was.index, was.value);
+      was.value->constant = was.constant;
     }
   }
 
  private:
-  std::vector<std::pair<ir::Node*, std::vector<ir::Value*>>> nodes_;
+  // Its value, and the constant that this was.
+  struct Input {
+    ir::Node* node;
+    size_t index;
+    ir::Value* value;
+    ir::ConstantPtr constant;
+  };
+  void keep(ir::Node* n) {
+    for (size_t i = 0; i < n->inputs.size(); ++i) {
+      if (n->in(i) != nullptr && n->in(i)->constant != nullptr)
+        inputs_.push_back({n, i, n->inputs[i], n->inputs[i]->constant});
+    }
+  }
+  std::vector<Input> inputs_;
 };
 
 class Equaliser {
@@ -548,10 +560,9 @@ class Equaliser {
     const Constants before(plan_, sites_);
     const ChannelsOfValues known = known_;
     const double none = noise_of(plan_, known_);
-    const std::vector<EqualisedValue> apart = site_by_site();
+    site_by_site();
     const double of_apart = noise_of(plan_, known_);
-    const Constants after(plan_, sites_);
-    before.put_back(graph_);
+    before.put_back(graph_);  // to do it once more takes time, to keep the weights as they are now takes memory
     known_ = known;
     const std::vector<const FactorSite*> changed = by_chains();
     const double of_chains = noise_of(plan_, known_);
@@ -561,8 +572,9 @@ class Equaliser {
         out.push_back({site->values[0]->name, 10 * std::log10(none / of_chains), ids_of(*site)});
       return out;
     }
-    (of_apart < none ? after : before).put_back(graph_);
-    return of_apart < none ? apart : std::vector<EqualisedValue>{};
+    before.put_back(graph_);
+    known_ = known;
+    return of_apart < none ? site_by_site() : std::vector<EqualisedValue>{};
   }
 
  private:

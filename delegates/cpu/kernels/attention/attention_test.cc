@@ -119,6 +119,30 @@ TEST(Attention, SizesLayoutsAndMasks) {
   });
 }
 
+// Scores whose scaled maximum is rounded by hundreds: the greatest key alone counts, whatever the scale.
+TEST(Attention, ScoresOfAnySize) {
+  for_each_level([](const char*) {
+    constexpr int64_t kQueries = 5, kKeys = 37, kHead = 8;
+    Floats q(kQueries * kHead), k(kKeys * kHead), v(kKeys * kHead), y(kQueries * kHead);
+    testing::fill_uniform(q, 4, 1e5f, 1e5f);
+    testing::fill_uniform(k, 5, -1e5f, 1e5f);
+    for (size_t i = 0; i < kHead; ++i) k[13 * kHead + i] = 1.1e5f;
+    testing::fill_uniform(v, 6, -2, 2);
+    AttentionF32 s;
+    s.batch = s.q_heads = s.kv_heads = 1;
+    s.queries = kQueries;
+    s.keys = kKeys;
+    s.head = s.value_head = kHead;
+    s.q = s.k = s.v = s.y = {kHead, kHead, kHead};
+    for (const float scale : {0.3f, 0.35355338f, 0.70710677f, 1.0f, 3.3f}) {
+      s.scale = scale;
+      Floats scratch(attention_f32_scratch_bytes(s, 1) / sizeof(float) + 16);
+      attention_f32(s, q.data(), k.data(), v.data(), y.data(), testing::Threads(1).parallel(), scratch.data());
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], v[13 * kHead + i % kHead]) << scale << " " << i;
+    }
+  });
+}
+
 // More rows than a block has, the last block smaller.
 TEST(Attention, SeveralBlocks) {
   for (const Mask mask : {Mask::kNone, Mask::kAllowed, Mask::kCausal}) {

@@ -259,7 +259,9 @@ void block_of_queries(Engine& engine, const BlockOf& b, const BlockSlot& slot) {
       const auto was = hn::LoadU(d, slot.factors + i), is = hn::LoadU(d, slot.tops + i);
       const auto same = hn::Eq(was, is);
       moved = moved || !hn::AllTrue(d, same);
-      hn::StoreU(hn::IfThenElse(same, hn::Set(d, 1.0f), power_of_weight(d, hn::Sub(was, is))), d, slot.factors + i);
+      hn::StoreU(
+          hn::IfThenElse(same, hn::Set(d, 1.0f), power_of_weight(d, hn::Mul(hn::Sub(was, is), hn::Set(d, of.unit())))),
+          d, slot.factors + i);
     }
     for (int64_t i = 0; i < b.rows; ++i) {
       float* const row = row_of(i);

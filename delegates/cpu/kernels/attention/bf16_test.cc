@@ -226,6 +226,19 @@ TEST(AttentionBf16, ScoresThatGrow) {
   });
 }
 
+TEST(AttentionBf16, ScoresOfAnySize) {
+  for_each_level([](const char*) {
+    for (const float scale : {0.3f, 0.35355338f, 0.70710677f, 3.3f}) {
+      Instance t({1, 1, 1, 4, 100, 8, 8, false, Mask::kNone, 15, scale});
+      for (size_t i = 0; i < t.q.wide.size(); ++i) t.q.wide[i] = 98304;
+      for (size_t i = 0; i < t.k.wide.size(); ++i) t.k.wide[i] = i / 8 == 70 ? 123456 : static_cast<float>(i / 8) * 512;
+      for (size_t i = 0; i < t.v.wide.size(); ++i) t.v.wide[i] = i / 8 == 70 ? 3.0f : 1.0f;
+      t.run(How::kEngine, 1);
+      for (size_t i = 0; i < t.y.wide.size(); ++i) ASSERT_EQ(t.y.wide[i], 3.0f) << scale;
+    }
+  });
+}
+
 TEST(AttentionBf16, KeysAndValuesBehindAMaskMayBeAnything) {
   for_each_level([](const char*) {
     for (const How how : {How::kEngine, How::kPlainTiles}) {

@@ -39,6 +39,10 @@ struct RowOf {
   const float* added;  // at the first key of the block; null: none
   const uint8_t* allowed;
   bool plain;  // none of these, factor > 0: the greatest score is so before it is multiplied
+
+  // By which a row and its top are multiplied once they are apart: a product that was rounded before would be off by
+  // many units where scores are in the millions.
+  float unit() const { return plain ? factor : 1.0f; }
 };
 
 // Two vectors from j on; those of keys from `seen` on count as the lowest.
@@ -52,7 +56,7 @@ HWY_INLINE void low_behind(D d, int64_t j, int64_t seen, V* a, V* b) {
   *b = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(rest < lanes ? 0 : rest - lanes)), *b, lowest);
 }
 
-// The greatest of a row's first `seen` scores, as they count; where it is not plain they are replaced by that.
+// The greatest of a row's first `seen` scores, of plain ones before `unit`; others are replaced by what they count as.
 HWY_INLINE float top_of_row(const RowOf& of, float* row, int64_t seen) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -66,7 +70,7 @@ HWY_INLINE float top_of_row(const RowOf& of, float* row, int64_t seen) {
       most0 = hn::Max(a, most0);
       most1 = hn::Max(b, most1);
     }
-    return of.factor * hn::ReduceMax(d, hn::Max(most0, most1));
+    return hn::ReduceMax(d, hn::Max(most0, most1));
   }
   const V log2e = hn::Set(d, kLog2E), cap = hn::Set(d, of.cap);
   for (int64_t j = 0; j < seen; j += lanes) {
@@ -121,12 +125,12 @@ HWY_INLINE float weights_of_row(const RowOf& of, float* row, int64_t seen, int64
     memset(to, 0, static_cast<size_t>(count) * sizeof(Left));
     return sum;
   }
-  const V shift = hn::Set(d, top), factor = hn::Set(d, of.plain ? of.factor : 1.0f);
+  const V shift = hn::Set(d, top), factor = hn::Set(d, of.unit());
   V sum0 = hn::Zero(d), sum1 = hn::Zero(d);
   int64_t j = 0;
   for (; j < seen; j += 2 * lanes) {
-    V a = hn::MulSub(hn::LoadU(d, row + j), factor, shift),
-      b = hn::MulSub(hn::LoadU(d, row + j + lanes), factor, shift);
+    V a = hn::Mul(hn::Sub(hn::LoadU(d, row + j), shift), factor),
+      b = hn::Mul(hn::Sub(hn::LoadU(d, row + j + lanes), shift), factor);
     low_behind(d, j, seen, &a, &b);
     a = power_of_weight(d, a);
     b = power_of_weight(d, b);

@@ -63,7 +63,8 @@ HWY_INLINE bool nothing_seen(float* row, int64_t seen, float top) {
   return true;
 }
 
-// Scores that count as they are, times `scale` > 0: the greatest one is so before they are scaled.
+// Scores that count as they are, times `scale` > 0: the greatest one is so before they are scaled. It is taken from
+// them unscaled, too: a product that was rounded would be off by many units where scores are in the millions.
 float weights_of_plain_row(float* row, int64_t seen, float scale) {
   const DF d;
   const VF lowest = hn::Set(d, -HUGE_VALF), factor = hn::Set(d, scale);
@@ -78,17 +79,17 @@ float weights_of_plain_row(float* row, int64_t seen, float scale) {
   }
   for (; j < whole; j += kLanes) most[0] = hn::Max(hn::LoadU(d, row + j), most[0]);
   if (rest != 0) most[1] = hn::Max(hn::IfThenElse(tail, hn::LoadN(d, row + whole, rest), lowest), most[1]);
-  const float top = scale * hn::ReduceMax(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
+  const float top = hn::ReduceMax(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
   if (nothing_seen(row, seen, top)) return 0;
   const VF shift = hn::Set(d, top);
   VF sum = hn::Zero(d);
   for (j = 0; j < whole; j += kLanes) {
-    const VF w = exp_of_weight(hn::MulSub(hn::LoadU(d, row + j), factor, shift));
+    const VF w = exp_of_weight(hn::Mul(hn::Sub(hn::LoadU(d, row + j), shift), factor));
     sum = hn::Add(sum, w);
     hn::StoreU(w, d, row + j);
   }
   if (rest != 0) {
-    const VF t = hn::MulSub(hn::LoadN(d, row + whole, rest), factor, shift);
+    const VF t = hn::Mul(hn::Sub(hn::LoadN(d, row + whole, rest), shift), factor);
     const VF w = hn::IfThenElseZero(tail, exp_of_weight(t));
     sum = hn::Add(sum, w);
     hn::StoreN(w, d, row + whole, rest);
