@@ -37,8 +37,8 @@ class PreparedGraph {
   // next call. Where extents differ from the last run's, room is made for them. On failure: false, and `error` tells
   // why.
   virtual bool run(std::vector<HostTensor> inputs, std::vector<TensorView>* outputs, std::string* error) = 0;
-  // What a run on such inputs takes: weights, which the first run copies, tensors, scratch, weights that are packed, the
-  // inputs. On failure 0, and `error` tells why.
+  // What a run on such inputs takes: weights, which the first run copies, tensors, scratch, packed weights, inputs.
+  // On failure 0, and `error` tells why.
   virtual uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) = 0;
 };
 
