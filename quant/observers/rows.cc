@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "quant/shared/widest.h"
 #include "sdk/base/half.h"
 
 namespace vireo::quant {
@@ -13,6 +14,10 @@ uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+VIREO_WIDEST void to_bf16(const float* x, size_t count, uint16_t* y) {
+  for (size_t i = 0; i < count; ++i) y[i] = f32_to_bf16(x[i]);
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ void RowsObserver::add_made(uint64_t sample, int64_t count, size_t size,
     if (rows_.size() >= most_) row = std::move(rows_.extract(std::prev(rows_.end())).mapped());
     make(r, made.data());
     row.resize(size);
-    for (size_t i = 0; i < size; ++i) row[i] = f32_to_bf16(made[i]);
+    to_bf16(made.data(), size, row.data());
     rows_[hash] = std::move(row);
     most = bound();
   }
