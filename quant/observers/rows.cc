@@ -1,5 +1,6 @@
 #include "quant/observers/rows.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -10,10 +11,18 @@ namespace vireo::quant {
 namespace {
 
 // splitmix64's finaliser: a bijection, so that no two rows of one sample meet.
-uint64_t mixed(uint64_t x) {
+inline uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+constexpr int64_t kHashes = 256;
+
+// Of `count` rows from `first` on, of one sample; at most kHashes.
+VIREO_WIDEST void hash_rows(uint64_t sample, int64_t first, int64_t count, uint64_t* hashes) {
+  const uint64_t from = (sample << 32) + static_cast<uint64_t>(first) + 1;
+  for (int64_t i = 0; i < count; ++i) hashes[i] = mixed(from + static_cast<uint64_t>(i));
 }
 
 VIREO_WIDEST void to_bf16(const float* x, size_t count, uint16_t* y) {
@@ -30,9 +39,10 @@ void RowsObserver::add_made(uint64_t sample, int64_t count, size_t size,
                             const std::function<void(int64_t row, float* out)>& make) {
   std::vector<float> made(size);
   const auto bound = [this] { return rows_.size() < most_ ? UINT64_MAX : rows_.rbegin()->first; };
-  uint64_t most = bound();
+  uint64_t most = bound(), hashes[kHashes];
   for (int64_t r = 0; r < count; ++r) {
-    const uint64_t hash = mixed((sample << 32) + static_cast<uint64_t>(r) + 1);
+    if (r % kHashes == 0) hash_rows(sample, r, std::min(kHashes, count - r), hashes);
+    const uint64_t hash = hashes[r % kHashes];
     if (hash >= most) continue;
     std::vector<uint16_t> row;
     if (rows_.size() >= most_) row = std::move(rows_.extract(std::prev(rows_.end())).mapped());
