@@ -111,27 +111,40 @@ def rows_of_codes(dtype, block=16, bits=None, zeros=False, gather=0, quantize=1,
     return check(build)
 
 
-def dynamic_lstm(directions=1, rows=False):
-    """ONNX Runtime rounds what meets the weights to 8 bits; here the real numbers are run, and the formula is theirs."""
+def dynamic_lstm(directions=1, rows=False, dtype="uint8", narrow=False, runtime=False):
+    """The real numbers are run where int8 does not hold the weights, and the formula is theirs. Else x is rounded to 8 bits as ONNX
+    Runtime does it, and h with one scale for all steps, where ONNX Runtime has one for each. runtime: its answer, within roundings."""
     def build(c):
         np, T, I, Hidden = c.np, 3, 4, 5
         x = c.real(T, B, I)
         scale = lambda: c.rng.uniform(0.005, 0.01, (directions, 4 * Hidden) if rows else (directions,)).astype("float32")
-        w, r, ws, rs = codes(c, directions, I, 4 * Hidden), codes(c, directions, Hidden, 4 * Hidden), scale(), scale()
-        wz, rz, bias = np.full(ws.shape, 120, "uint8"), np.full(rs.shape, 131, "uint8"), c.real(directions, 8 * Hidden) / 4
+        drawn = lambda *shape: codes(c, directions, *shape, 4 * Hidden, dtype=dtype)
+        made = lambda *shape: np.clip(drawn(*shape), 3, 247) if narrow else drawn(*shape)  # 3 - 131 and 247 - 120 are ends of int8
+        w, r, ws, rs = made(I), made(Hidden), scale(), scale()
+        zeros = (0, 0) if dtype == "int8" else (120, 131)
+        wz, rz, bias = np.full(ws.shape, zeros[0], dtype), np.full(rs.shape, zeros[1], dtype), c.real(directions, 8 * Hidden) / 4
         inputs = [c.input("x", x), c.constant(w), c.constant(r), c.constant(bias), "", "", "", "", *map(c.constant, (ws, wz, rs, rz))]
         c.node("DynamicQuantizeLSTM", inputs, ["y"], hidden_size=Hidden, direction="bidirectional" if directions == 2 else "forward")
+        if runtime:
+            return None
+        integers = all((q.astype(int) - z).max() < 128 and (q.astype(int) - z).min() >= -128 for q, z in ((w, zeros[0]), (r, zeros[1])))
+        if integers:
+            s = (max(x.max(), 0) - min(x.min(), 0)) / np.float32(255)
+            zero = np.round(-min(x.min(), 0) / s)
+            x = (np.clip(np.round(x / s) + zero, 0, 255) - zero) * s
+        seen = lambda h: (np.clip(np.round(h * 127.5) + 128, 0, 255) - 128) / 127.5 if integers else h
         real = lambda q, s, z, d: (q[d].astype("float64") - z[d]) * s[d]
         logistic, out = lambda v: 1 / (1 + np.exp(-v)), np.zeros((T, directions, B, Hidden))
         for d in range(directions):
             h, m = np.zeros((B, Hidden)), np.zeros((B, Hidden))
             for t in range(T) if d == 0 else reversed(range(T)):
-                i, o, f, g = np.split(x[t] @ real(w, ws, wz, d) + h @ real(r, rs, rz, d) + bias[d, :4 * Hidden] + bias[d, 4 * Hidden:], 4, 1)
+                i, o, f, g = np.split(x[t] @ real(w, ws, wz, d) + seen(h) @ real(r, rs, rz, d) + bias[d, :4 * Hidden] + bias[d, 4 * Hidden:], 4, 1)
                 m = logistic(f) * m + logistic(i) * np.tanh(g)
                 h = logistic(o) * np.tanh(m)
                 out[t, d] = h
         return {"y": out.astype("float32")}
-    return check(build)
+    # A step of h is off by 1/255 here and less there, so a gate by sum |r| / 255 <= 5 * 1.28 / 255; a gate's slope is 1/4 mostly.
+    return check(build, atol=0.03 if runtime else 0)
 
 
 def one_query(mask=False, past=0, bias=False):
@@ -174,6 +187,8 @@ def standard_cases():
         "rows_int4": rows_of_codes("int4"), "rows_uint4_zeros": rows_of_codes("uint4", zeros=True), "rows_along_blocks": rows_of_codes("int4", gather=1), "columns_uint4": rows_of_codes("uint4", gather=1, quantize=0, zeros=True),
         "rows_bytes_4": rows_of_codes("uint8", bits=4), "rows_bytes_4_zeros": rows_of_codes("uint8", bits=4, zeros=True, block=64), "rows_bytes_8": rows_of_codes("uint8", bits=8, indices=(3,)), "rows_bytes_2": rows_of_codes("uint8", bits=2, zeros=True),
         "dynamic_lstm": dynamic_lstm(), "dynamic_lstm_rows": dynamic_lstm(rows=True), "dynamic_lstm_both": dynamic_lstm(directions=2),
+        "dynamic_lstm_integers": dynamic_lstm(dtype="int8"), "dynamic_lstm_integers_rows": dynamic_lstm(2, True, "int8"),
+        "dynamic_lstm_narrow": dynamic_lstm(2, narrow=True), "dynamic_lstm_as_theirs": dynamic_lstm(2, True, "int8", runtime=True),
         "one_query": one_query(), "one_query_past": one_query(past=4), "one_query_mask": one_query(past=4, mask=True), "one_query_bias": one_query(past=3, bias=True),
     }
 

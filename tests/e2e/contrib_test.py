@@ -73,17 +73,17 @@ def save(model, name):
     return path
 
 
-def agree(test, got, want, what, step=0):
-    """Rounding of float32 sums; codes by at most `step`."""
+def agree(test, got, want, what, step=0, atol=0):
+    """Rounding of float32 sums, and `atol`; codes by at most `step`."""
     import numpy as np
     test.assertEqual(got.shape, want.shape, what)
     test.assertEqual(got.dtype, want.dtype, what)
     error = np.abs(got.astype("float64") - want.astype("float64"))
-    limit = step if want.dtype.kind in "iu" else 2e-5 * max(1.0, float(np.abs(want).max(initial=0))) + 1e-4 * np.abs(want)
+    limit = step if want.dtype.kind in "iu" else atol + 2e-5 * max(1.0, float(np.abs(want).max(initial=0))) + 1e-4 * np.abs(want)
     test.assertTrue((error <= limit).all(), f"{what}: {error.max(initial=0):.3g}")
 
 
-def check(build, outputs=("y",), step=0, rows=None):
+def check(build, outputs=("y",), step=0, rows=None, atol=0):
     """`build(case)` adds nodes; a dictionary that it returns is what to expect instead of ONNX Runtime's answer. `rows`: the part
     of each output that has a meaning."""
     def run(test):
@@ -94,7 +94,7 @@ def check(build, outputs=("y",), step=0, rows=None):
         for arguments in ([], ["--no-optimize"]):
             got = run_vireo(path, case.feed, *arguments)
             for name, g, w in zip(outputs, got, want):
-                agree(test, rows(g) if rows else g, rows(w) if rows else w, f"{name} {' '.join(arguments)}", step)
+                agree(test, rows(g) if rows else g, rows(w) if rows else w, f"{name} {' '.join(arguments)}", step, atol)
         path.unlink()
     return run
 

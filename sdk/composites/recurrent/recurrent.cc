@@ -44,18 +44,17 @@ bool read_operands(const NodeView& node, const vireo_graph_node& cell, const int
   return true;
 }
 
-// `n` makes the cell's input `i` of codes, with this scale and zero point among the node's inputs; both are constant.
+// `n` makes the cell's input `i` of codes, with this scale and zero point among the node's inputs.
 bool read_dequantize(const NodeView& node, const vireo_graph_node& n, const vireo_graph_node& cell, uint32_t i,
                      int32_t* scale, int32_t* zero) {
   if (static_cast<Op>(n.op) != Op::kDequantizeLinear || n.input_count < 2 || cell.inputs[i] != n.outputs[0])
     return false;
   *scale = operand_of(node, n.inputs[1]).input;
-  if (*scale < 0 || node.inputs[*scale].constant == nullptr || node.inputs[*scale].type.dtype != DType::kF32)
-    return false;
+  if (*scale < 0 || node.inputs[*scale].type.dtype != DType::kF32) return false;
   *zero = -1;
   if (n.input_count < 3 || n.inputs[2] < 0) return true;
   *zero = operand_of(node, n.inputs[2]).input;
-  return *zero >= 0 && node.inputs[*zero].constant != nullptr;
+  return *zero >= 0;
 }
 
 // Whether `w` is constant int8 [D, rows, columns] that `n` gives one scale a row: the same for all directions, or of
@@ -86,6 +85,7 @@ bool match_recurrent_codes(const NodeView& node, FusedRecurrentCodes* out) {
       !read_dequantize(node, r, cell, 2, &out->r_scale, &r_zero) ||
       !read_dequantize(node, x, cell, 0, &out->x_scale, &out->x_zero) || w_zero >= 0 || r_zero >= 0)
     return false;
+  if (node.inputs[out->w_scale].constant == nullptr || node.inputs[out->r_scale].constant == nullptr) return false;
   const int32_t before[3] = {x.inputs[0], w.inputs[0], r.inputs[0]};
   if (!read_operands(node, cell, before, out) || out->in[0] < 0) return false;
   const GraphValue* const values = node.inputs;

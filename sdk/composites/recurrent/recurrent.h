@@ -9,7 +9,7 @@
 //   DequantizeLinear(W), DequantizeLinear(R), DequantizeLinear(x), LSTM or GRU(x, W, R, ...) with a state_scale
 //
 // W and R are constant int8 with a scale for each row, [gates H] for all directions or [D, gates H, 1] as blocks of a
-// row, and no zero point. x has one scale and at most one zero point, both constant.
+// row, and no zero point. x has one scale and at most one zero point, which may come of the run.
 //
 // Any of a cell's results may be missing. What reads the weights comes first: the result then lies on no input.
 #ifndef VIREO_SDK_COMPOSITES_RECURRENT_RECURRENT_H_

@@ -2,11 +2,16 @@
 // whether Y is named, layout came with 14, more types with 22. Names of activations become numbers, each with its own
 // alpha and beta.
 // com.microsoft DynamicQuantizeLSTM: LSTM whose W and R are codes [directions, columns, 4 hidden], the standard's
-// turned, with a scale and a zero point for each direction or each row of a direction. Its real numbers are what is
-// run: ONNX Runtime rounds what meets the weights to 8 bits as well.
+// turned, with a scale and a zero point for each direction or each row of a direction. ONNX Runtime rounds what meets
+// the weights to 8 bits, with scales of the run. So is x here, and h with the scale of its range, -1 to 1, where the
+// weights are constants that int8 holds, the functions are the usual ones and the state begins at 0: products are then
+// of integers. Everywhere else the real numbers of the weights meet x and h as they are.
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
+#include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent.h"
 #include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/view.h"
@@ -112,10 +117,83 @@ Value weights(ImportContext& ctx, int codes, int scale) {
   return s.transpose(s.mul(w, beside(ctx.input(scale))), {0, 2, 1});
 }
 
+// The same as constant int8 [directions, 4 hidden, columns] and a scale for each row; absent where that cannot be.
+Value integer_weights(ImportContext& ctx, int codes, int scale) {
+  const ConstTensor* const w = ctx.input(codes) ? ctx.constant(ctx.input(codes)) : nullptr;
+  const ConstTensor* const s = ctx.input(scale) ? ctx.constant(ctx.input(scale)) : nullptr;
+  const ConstTensor* const zero = ctx.input(scale + 1) ? ctx.constant(ctx.input(scale + 1)) : nullptr;
+  if (w == nullptr || s == nullptr || (zero == nullptr && ctx.input(scale + 1))) return {};
+  const bool is_signed = w->type.dtype == DType::kI8;
+  if ((!is_signed && w->type.dtype != DType::kU8) || w->type.shape.rank != 3 || s->type.dtype != DType::kF32 ||
+      (zero != nullptr && zero->type.dtype != w->type.dtype))
+    return {};
+  const int64_t directions = w->type.shape[0], columns = w->type.shape[1], rows = w->type.shape[2];
+  const auto fits = [&](const ConstTensor* t) { return t->count() == directions || t->count() == directions * rows; };
+  if (columns < 1 || columns > INT32_MAX || !fits(s) || (zero != nullptr && !fits(zero))) return {};
+  const auto at = [&](const ConstTensor& t, int64_t i) {
+    const uint8_t byte = t.bytes[static_cast<size_t>(i)];
+    return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);
+  };
+  std::vector<uint8_t> turned(w->bytes.size()), scales(static_cast<size_t>(directions * rows) * sizeof(float));
+  for (int64_t row = 0; row < directions * rows; ++row) {
+    const auto of_row = [&](const ConstTensor& t) { return t.count() == directions ? row / rows : row; };
+    std::memcpy(scales.data() + row * static_cast<int64_t>(sizeof(float)),
+                s->bytes.data() + of_row(*s) * static_cast<int64_t>(sizeof(float)), sizeof(float));
+    const int32_t z = zero == nullptr ? 0 : at(*zero, of_row(*zero));
+    for (int64_t c = 0; c < columns; ++c) {
+      const int32_t code = at(*w, (row / rows * columns + c) * rows + row % rows) - z;
+      if (code < INT8_MIN || code > INT8_MAX) return {};
+      turned[static_cast<size_t>(row * columns + c)] = static_cast<uint8_t>(code);
+    }
+  }
+  Shape of_codes = w->type.shape, of_scales = w->type.shape;
+  of_codes[1] = of_scales[1] = rows;
+  of_codes[2] = columns;
+  of_scales[2] = 1;
+  attrs::DequantizeLinearT d;
+  d.axis = 2;
+  d.block_size = static_cast<int32_t>(columns);
+  return ctx.emit1(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(d),
+                   {ctx.add_constant({DType::kI8, of_codes}, std::move(turned)),
+                    ctx.add_constant({DType::kF32, of_scales}, std::move(scales))});
+}
+
+bool is_zero(ImportContext& ctx, Value v) {
+  const ConstTensor* const t = v ? ctx.constant(v) : nullptr;
+  return !v || (t != nullptr && std::all_of(t->bytes.begin(), t->bytes.end(), [](uint8_t b) { return b == 0; }));
+}
+
+bool has_usual_functions(const attrs::RecurrentT& a) {
+  using attrs::RecurrentActivation;
+  constexpr RecurrentActivation kUsual[] = {RecurrentActivation::Sigmoid, RecurrentActivation::Tanh,
+                                            RecurrentActivation::Tanh};
+  for (size_t i = 0; i < a.activations.size(); ++i) {
+    if (a.activations[i] != static_cast<uint8_t>(kUsual[i % 3])) return false;
+  }
+  return true;
+}
+
+// x, W and R in codes, and `a` with the scale of h's; empty where that cannot be.
+std::vector<Value> integer_inputs(ImportContext& ctx, attrs::RecurrentT* a) {
+  constexpr int kInitialH = 5, kPeepholes = 7;
+  if (!has_usual_functions(*a) || a->clip != 0 || a->input_forget || ctx.input(kPeepholes) || !ctx.input(0)) return {};
+  if (!is_zero(ctx, ctx.input(kInitialH)) || ctx.type(ctx.input(0)).dtype != DType::kF32) return {};
+  const Value w = integer_weights(ctx, 1, 8), r = integer_weights(ctx, 2, 10);
+  if (!w || !r) return {};
+  const std::vector<Value> x =
+      ctx.emit(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}),
+               {ctx.input(0)}, 3);
+  if (x.empty()) return {};
+  a->state_scale = 2.0f / 255;
+  a->state_zero = 128;
+  return {ctx.emit1(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(attrs::DequantizeLinearT{}), x), w, r};
+}
+
 Status import_dynamic(ImportContext& ctx) {
   attrs::RecurrentT a;
   VIREO_TRY(read(ctx, 3, &a));
-  std::vector<Value> inputs = {ctx.input(0), weights(ctx, 1, 8), weights(ctx, 2, 10)};
+  std::vector<Value> inputs = integer_inputs(ctx, &a);
+  if (inputs.empty()) inputs = {ctx.input(0), weights(ctx, 1, 8), weights(ctx, 2, 10)};
   if (!inputs[0] || !inputs[1] || !inputs[2])
     return ctx.fail(Status::kInvalidModel, "weights or their scales are missing");
   for (int i = 3; i < 8; ++i) inputs.push_back(ctx.input(i));
