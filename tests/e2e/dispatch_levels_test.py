@@ -169,6 +169,17 @@ def quantized_copies(models, folder):
     return made
 
 
+def own_quantizations(folder):
+    """QDQ files that `vireo quantize` makes, in each of its formats, of samples' models that are integers from end to end then."""
+    models, made = ROOT / "samples" / "models", []
+    for name, given, formats in (("kws_dscnn", "features", ("w8a8", "w8a16", "w4a8")), ("digit_mobile", "image", ("w8a8", "w4a8"))):
+        for scheme in formats:
+            made.append(pathlib.Path(folder) / f"{name}-{scheme}-int8.onnx")
+            support.vireo("quantize", models / f"{name}.onnx", "--emit-onnx", made[-1], "--scheme", scheme, "--data", models / f"{name}.npz",
+                          "-i", f"{given}=c0_in0")
+    return made
+
+
 REASON = support.missing("numpy", "onnx", "onnxruntime")
 
 
@@ -177,13 +188,15 @@ class Levels(unittest.TestCase):
     def test_levels(self):
         with tempfile.TemporaryDirectory() as folder:
             models = default_models(folder)
-            models = models + quantized_copies(models, folder)
+            own = own_quantizations(folder)
+            models = models + quantized_copies(models, folder) + own
             rows, levels, left = compare(models)
             integer = integer_models(models)
         table(rows, levels, left)
         self.assertGreaterEqual(len(levels), 1, "no level runs: is this a developers' build?")
         self.assertGreaterEqual(len(rows), 3, left)
         self.assertTrue(integer & set(rows))
+        self.assertLessEqual({path.stem for path in own}, integer & set(rows), left)
         for name, by_level in rows.items():
             if name in integer:
                 self.assertEqual(len({digest for _, digest in by_level.values()}), 1, f"{name}: bits differ between levels: {by_level}")
