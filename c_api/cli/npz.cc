@@ -44,6 +44,9 @@ NpzFile::NpzFile(const std::string& path) : path_(path) {
   int code = 0;
   std::unique_ptr<zip_t, Close> archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (archive == nullptr) {
+    if (code == ZIP_ER_NOENT)
+      throw Failure("there is no file " + path, "arrays are read from what numpy.savez writes",
+                    {"VIREO_IO", path, "", "", "", ""});
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     throw Failure(path_ + " is not an .npz archive: " + text_of(&error), "write it with numpy.savez",

@@ -58,7 +58,7 @@ void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert)
 
 void finish(const std::string& what, const ConvertOptions_here& options, const ConvertReport& report,
             const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
-            bool each_node, const Quantization* quantization, Context& context) {
+            bool each_node, const Quantization* quantization, Context& context, bool file_stays = false) {
   if (!good) context.exit_status = 1;
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
@@ -75,7 +75,8 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
   std::cerr << diagnostics.summary();
   if (!good) {
     std::cerr << options.model << ": " << diagnostics.error_count()
-              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written";
+              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written"
+              << (file_stays ? " but " + options.output : "");
     if (report.nodes_passed_over != 0)
       std::cerr << "; not looked at, because they read what these make: " << report.nodes_passed_over
                 << (report.nodes_passed_over == 1 ? " node" : " nodes");
@@ -356,6 +357,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
                   : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
   progress.show("");
   if (!good) explain_refusals(options.reproduce, &diagnostics);
+  const bool file_stays = good && !options.output.empty() && profiles.empty();
   if (good && quantization != nullptr) good = quantization->write(&diagnostics);
   std::vector<TargetReport> targets;
   if (good && !profiles.empty()) {
@@ -380,7 +382,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
   for (const std::string& path : {options.emit.second, options.onnx, by_data.qdq, by_data.save_recipe}) {
     if (!path.empty()) wrote += (wrote.back() == ' ' ? "" : " and ") + path;
   }
-  finish(wrote, options, report, diagnostics, good, checked, targets, false, quantization.get(), context);
+  finish(wrote, options, report, diagnostics, good, checked, targets, false, quantization.get(), context, file_stays);
 }
 
 void check_only(const ConvertOptions_here& given, Context& context) {

@@ -141,10 +141,36 @@ void keep(const Candidate& candidate, const std::vector<Array>& outputs, const I
   }
 }
 
+// Samples in which a number is NaN, and where the first one is. Some models read NaN as what is missing, so it is said.
+class Missing {
+ public:
+  void look(const Array& array, const std::string& where) {
+    if (found_ || array.dtype != VIREO_FLOAT32) return;
+    for (int64_t i = 0; i < array.count() && !found_; ++i) found_ = isnan(real_at(array, i));
+    if (found_ && first_.empty()) first_ = where;
+  }
+  void end_sample() {
+    samples_ += found_ ? 1 : 0;
+    found_ = false;
+  }
+  std::string text(const std::string& whose) const {
+    if (samples_ == 0) return "";
+    return whose + " NaN in " + std::to_string(samples_) + (samples_ == 1 ? " sample, " : " samples, first in ") +
+           first_;
+  }
+
+ private:
+  uint64_t samples_ = 0;
+  bool found_ = false;
+  std::string first_;
+};
+
 // Runs all candidates over the data, sample by sample.
 uint64_t run_all(const EvalOptions& options, const std::vector<const quant::MetricKind*>& kinds,
                  const std::vector<std::unique_ptr<Candidate>>& candidates, std::vector<std::string>* names,
-                 std::vector<KeptOutputs>* kept) {
+                 std::vector<KeptOutputs>* kept, std::vector<std::string>* notes) {
+  Missing missing;
+  std::vector<Missing> of_outputs(candidates.size());
   uint64_t count = candidates[0]->data().size();
   if (options.samples > 0) count = std::min(count, options.samples);
   if (count == 0)
@@ -162,7 +188,13 @@ uint64_t run_all(const EvalOptions& options, const std::vector<const quant::Metr
       Candidate& candidate = *candidates[c];
       std::vector<Array> outputs;
       Item item = candidate.run(&outputs);
-      if (c == 0) names->push_back(item.name);
+      if (c == 0) {
+        names->push_back(item.name);
+        for (const Array& input : item.inputs) missing.look(input, item.name);
+        missing.end_sample();
+      }
+      of_outputs[c].look(outputs[candidate.output()], item.name);
+      of_outputs[c].end_sample();
       if (!options.command.empty()) keep(candidate, outputs, item, &(*kept)[c]);
       const quant::Output output = as_output(outputs[candidate.output()], candidate.output_name());
       if (c == 0) first = output;
@@ -185,6 +217,10 @@ uint64_t run_all(const EvalOptions& options, const std::vector<const quant::Metr
     }
   }
   progress.show("");
+  notes->push_back(missing.text(options.data.data + " has"));
+  for (size_t c = 0; c < candidates.size(); ++c)
+    notes->push_back(of_outputs[c].text(candidates[c]->model().name() + " answers"));
+  notes->erase(std::remove(notes->begin(), notes->end(), ""), notes->end());
   return count;
 }
 
@@ -357,12 +393,14 @@ void eval(const EvalOptions& options, Context& context) {
   const std::vector<const quant::MetricKind*> kinds = choose_metrics(options, candidates);
   std::vector<std::string> names;
   std::vector<KeptOutputs> kept(candidates.size());
-  run_all(options, kinds, candidates, &names, &kept);
+  std::vector<std::string> notes;
+  run_all(options, kinds, candidates, &names, &kept, &notes);
   Json result = judge(options, kinds, candidates, names);
   for (size_t c = 0; !options.command.empty() && c < candidates.size(); ++c)
     add_command_values(options, kept[c], c, &result);
   Json& assumed = result["assumed"] = Json::array();
   for (const std::string& line : candidates[0]->data().assumed()) assumed.push_back(line);
+  for (const std::string& line : notes) assumed.push_back(line);
   if (names.size() < kFewSamples) {
     assumed.push_back("only " + std::to_string(names.size()) + " samples: intervals and tests say little below " +
                       std::to_string(kFewSamples));

@@ -20,7 +20,10 @@ namespace {
 constexpr size_t kWorstLayers = 5;            // that people are shown
 constexpr uint64_t kSharedBytes = 16u << 20;  // for values that one pass observes together
 
-std::string decibels(double db) { return std::isfinite(db) ? formatted("%.1f", db) : std::isnan(db) ? "-" : "exact"; }
+std::string decibels(double db) {
+  if (std::isfinite(db)) return formatted("%.1f", db);
+  return std::isnan(db) ? "-" : db < 0 ? "none" : "exact";
+}
 
 Json decibels_json(double db) { return std::isfinite(db) ? Json(db) : Json(nullptr); }
 

@@ -204,8 +204,9 @@ bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Sampl
 
 bool check_finite(const ir::Value& value, const Statistics& statistics, size_t sample, std::string* error) {
   if (statistics.range.not_finite() == 0) return true;
-  *error = "sample " + std::to_string(sample) + " makes the value \"" + value.name +
-           "\" NaN or infinite, so it has no range";
+  *error = "sample " + std::to_string(sample) +
+           (value.is_input ? " has NaN or an infinite number in the input \"" + value.name + "\""
+                           : " makes the value \"" + value.name + "\" NaN or infinite, so it has no range");
   return false;
 }
 

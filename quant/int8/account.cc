@@ -15,10 +15,11 @@
 namespace vireo::quant {
 namespace {
 
-// Signal to noise of sums over all samples; not a number where nothing was compared, or all of it is 0.
+// Signal to noise of sums over all samples; not a number where nothing was compared, or all of it is 0. Minus infinity
+// where values are so large that their squares are not finite.
 double decibels(double signal, double noise) {
-  if ((signal == 0 && noise == 0) || !std::isfinite(signal) || !std::isfinite(noise))
-    return std::numeric_limits<double>::quiet_NaN();
+  if (signal == 0 && noise == 0) return std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(signal) || !std::isfinite(noise)) return -std::numeric_limits<double>::infinity();
   return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
 }
 
@@ -164,11 +165,17 @@ double root_mean_square(const MomentsObserver& moments) {
 
 // What takes the bits of a value, in words; "" where nothing stands out.
 std::string lost_to(const std::string& whose, const Statistics& s, int bits) {
-  constexpr double kWide = 8, kFar = 30;
+  constexpr double kWide = 8, kFar = 30, kHuge = 1e18;  // squares of more leave float32
   char text[160];
   if (s.range.empty()) return "";
   if (s.range.low() == 0 && s.range.high() == 0) return whose + " is 0 for all samples: it never fires";
   if (s.range.low() == s.range.high()) return whose + " is the same for all samples";
+  const double most =
+      std::max(std::fabs(static_cast<double>(s.range.low())), std::fabs(static_cast<double>(s.range.high())));
+  if (most > kHuge) {
+    std::snprintf(text, sizeof(text), "%s reaches %.2g: look for a sample with a wrong number", whose.c_str(), most);
+    return text;
+  }
   size_t channel = 0;
   const double spread = spread_of_channels(s.range, &channel);
   if (spread >= kWide) {
@@ -176,8 +183,6 @@ std::string lost_to(const std::string& whose, const Statistics& s, int bits) {
                   channel, whose.c_str(), spread, static_cast<int>(std::log2(spread)), bits);
     return text;
   }
-  const double most =
-      std::max(std::fabs(static_cast<double>(s.range.low())), std::fabs(static_cast<double>(s.range.high())));
   const double usual = root_mean_square(s.moments);
   if (usual > 0 && most / usual >= kFar) {
     std::snprintf(text, sizeof(text), "the largest value of %s is %.0f times its root mean square", whose.c_str(),

@@ -307,6 +307,7 @@ class Quantization {
     const std::vector<size_t> order = by_nodes(taps);
     std::vector<Tap> ordered;
     for (const size_t i : order) ordered.push_back(taps[i]);
+    bool finite = true;
     const auto take = [&](size_t first, size_t sample, const std::vector<TensorView>& values, std::string* why) {
       ++report_.runs;
       workers_.share(values.size(), [&](size_t i) {
@@ -317,13 +318,15 @@ class Quantization {
       });
       for (size_t i = 0; i < values.size(); ++i) {
         const Statistics* const s = seen[order[first + i]];
-        if (s != nullptr && !check_finite(*ordered[first + i].value, *s, sample, why)) return false;
+        finite = s == nullptr || check_finite(*ordered[first + i].value, *s, sample, why);
+        if (!finite) return false;
       }
       return true;
     };
     std::string error;
     if (!for_each_sample(graph_, ordered, *options_.samples, *options_.evaluator, pass_options(step), take, &error))
-      return fail(error, "look at that sample; --memory sets how much a pass over the data may take");
+      return fail(error, finite ? "--memory sets how much a pass over the data may take"
+                                : "look at that sample (the first one is 0): a number is missing, or too large");
     for (const auto& [key, statistics] : to_keep) options_.kept->put(key, entry_of(statistics));
     for (const size_t i : windows_to_keep) keep_windows(keys.get(), i);
     report_.samples = options_.samples->count();

@@ -407,6 +407,19 @@ def bad_data(test):
     test.assertEqual(support.vireo("eval", m, check=False).returncode, 2)
 
 
+def missing_numbers_are_said(test):
+    """NaN may mean something to a model, so it is measured; that it is there is said, with the first sample that has it."""
+    import numpy as np
+    x = np.random.default_rng(2).normal(size=(ROWS, 5)).astype(np.float32)
+    x[[7, 9], 3] = np.nan
+    path = model("missing", {"x": ("f", [1, 5])})
+    result = evaluate(path, "--data", data("missing", x=x, label=np.zeros(ROWS, np.int64)), "--metric", "top1")
+    test.assertEqual(result["assumed"][:2], [f"{WORK / 'missing.npz'} has NaN in 2 samples, first in row 7",
+                                             f"{path} answers NaN in 2 samples, first in row 7"])
+    result = evaluate(path, "--data", data("present", x=np.nan_to_num(x), label=np.zeros(ROWS, np.int64)), "--metric", "top1")
+    test.assertEqual(result["assumed"], [])
+
+
 def recorded(name):
     return json.loads((support.SHARED / "trained" / "metrics.json").read_text())[name]
 
@@ -490,7 +503,7 @@ def gain_lm(test):
 
 
 Metrics = support.cases(support.missing("numpy", "onnx"), {f.__name__: f for f in (
-    scores, kinds_of_numbers, boxes, decodings, references, equal_error_rate, pixels, tokens, words, files, report, own_metric, two_models, bad_data)})
+    scores, kinds_of_numbers, boxes, decodings, references, equal_error_rate, pixels, tokens, words, files, report, own_metric, two_models, bad_data, missing_numbers_are_said)})
 Trained = support.cases(support.missing(folder="trained"), {
     "kws_dscnn": trained("kws_dscnn", "kws/test.npz", "features=logmel"),
     "kws_dscnn_mfcc": trained("kws_dscnn_mfcc", "kws/test.npz", "features=mfcc"),

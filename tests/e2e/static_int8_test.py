@@ -574,7 +574,7 @@ def bad_data_and_recipes(test):
             (("--data", npz("shape.npz", image=x[:, :2])), "dimension 1 does not fit"),
             (("--data", npz("type.npz", image=x.astype(np.float64))), "another type"),
             (("--data", npz("name.npz", imag=x)), 'no array for the model\'s input "image"'),
-            (("--data", npz("nan.npz", image=nan)), "sample 3 makes the value"),
+            (("--data", npz("nan.npz", image=nan)), 'sample 3 has NaN or an infinite number in the input "image"'),
             (("--data", model), "holds no data that is known"),
             (("--data", data, "--memory", "1K"), "needs"),
             (("--data", data, "--memory", "lots"), "is no amount of memory"),
@@ -595,6 +595,27 @@ def bad_data_and_recipes(test):
         test.assertIn("help:", done.stderr, arguments)
         test.assertFalse(out.exists(), arguments)
         test.assertEqual([p for p in WORK.iterdir() if p.name.startswith(".")], [], arguments)
+
+
+def huge_numbers_are_named(test):
+    """A sample whose squares leave float32 takes all codes: the layers say so, though nothing can be compared."""
+    import numpy as np
+    model, data = made()
+    x = np.load(data)["image"]
+    x[1, 0, 0, 0] = 1e37
+    np.savez(WORK / "huge.npz", image=x)
+    said = support.vireo("quantize", model, "-o", WORK / "huge.vireo", "--data", WORK / "huge.npz").stdout
+    test.assertIn("none   none  Conv \"stem\": its input reaches 1e+37: look for a sample with a wrong number", said)
+
+
+def what_stays_is_said(test):
+    """A file beside the model that cannot be written: the model is there, and the error says so."""
+    model, data = made()
+    out = WORK / "stays.vireo"
+    done = support.vireo("quantize", model, "-o", out, "--data", data, "--emit-onnx", "/dev/full", check=False)
+    test.assertEqual(done.returncode, 1)
+    test.assertIn(f"nothing was written but {out}", " ".join(done.stderr.split()))
+    test.assertTrue(out.exists())
 
 
 def constant_and_dead_values_are_named(test):
@@ -731,7 +752,7 @@ StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
     a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, outputs_that_are_joined_take_16_bits, attention_computes_on_integers, values_quantized_in_the_run, a_ceiling_changes_no_byte, a_ceiling_is_kept, large_pictures_fit, statistics_are_used_again, bad_data_and_recipes,
-    constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_transformers, trained_keyword_spotter,
+    huge_numbers_are_named, what_stays_is_said, constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_transformers, trained_keyword_spotter,
     one_scale_for_all_weights_of_a_layer)})
 
 if __name__ == "__main__":
