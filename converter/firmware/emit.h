@@ -21,7 +21,7 @@ bool has_board(const std::string& name);
 struct SelfTest {
   std::vector<std::vector<std::vector<uint8_t>>> cases;  // the bytes of each input of each case that is kept as it is
   uint32_t made_up = 0;
-  std::vector<float> amplitudes;  // of each input, where it is of float32: values lie in +-this
+  std::vector<float> amplitudes;  // of each input, where it is of float32: values lie in +-this, a power of two
   uint32_t hash = 0;              // of all outputs of all cases, the kept ones first
 };
 // The inputs of a case that is made up.

@@ -1,5 +1,6 @@
 #include "converter/firmware/on_plan.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "delegates/mcu/kernels/product.h"
@@ -50,7 +51,7 @@ std::vector<float> input_amplitudes(const FlatPlan& plan) {
         continue;
       vireo_plan_quantize q;
       std::memcpy(&q, bytes + record.parameters, sizeof q);
-      amplitude = q.scale * 160;
+      amplitude = std::exp2(std::ceil(std::log2(q.scale * 128)));
       break;
     }
     list.push_back(amplitude);

@@ -2,6 +2,7 @@
 #define VIREO_TESTED_DELEGATE vireo_mcu_delegate
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -102,7 +103,11 @@ TEST(McuRequantize, SameAsTheFormulaOf8Bits) {
     vireo_mcu_codes c = {static_cast<int32_t>(r >> 8 & 255) - (is_signed ? 128 : 0), is_signed ? -128 : 0,
                          is_signed ? 127 : 255};
     if ((r & 6) == 0) c.low += static_cast<int32_t>(r >> 16 & 127), c.high -= static_cast<int32_t>(r >> 24 & 127);
-    const mcu_multiplier apart = mcu_multiplier_of(m);
+    // The bound of sums of this size, or of larger ones.
+    const uint32_t size = static_cast<uint32_t>(sum < 0 ? -int64_t{sum} : sum);
+    const auto most = static_cast<uint32_t>(std::min<uint64_t>(size + ((r >> 32) >> (r >> 3 & 31)), 0xFFFFFFFFu));
+    mcu_multiplier apart;
+    mcu_make_ready(&apart, m, most, &c);
     const int32_t wanted = requantize(sum, m, c.zero, c.low, c.high);
     if (mcu_requantize(sum, m, &c) == wanted && mcu_requantize_by(sum, &apart, &c) == wanted) continue;
     if (++differ < 5)
@@ -132,6 +137,43 @@ TEST(McuRequantize, SameAsTheFormulaOf16Bits) {
   EXPECT_EQ(differ, 0);
   std::printf("%" PRId64 " sums to codes of 16 bits\n", count);
 }
+
+#if !VIREO_MCU_FPU
+uint32_t bits_of(float v) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
+// Every other quotient is next to a half; x also is infinite, subnormal, or 0.
+TEST(McuRequantize, RealNumbersByIntegers) {
+  Numbers n(3);
+  const int64_t count = cases() / 4;
+  int64_t differ = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t scale_bits = multiplier(&n);
+    const float scale = real_of(scale_bits);
+    const uint64_t r = n.next();
+    float x = real_of(static_cast<uint32_t>(r));
+    if ((r >> 32 & 1) != 0) x = (static_cast<float>(n.upto(1024) - 512) + 0.5f) * scale;
+    if ((r >> 33 & 1) != 0) x = real_of(bits_of(x) + static_cast<uint32_t>(r >> 40 & 3) - 1);
+    if ((r >> 48) == 0) x = real_of(static_cast<uint32_t>(r) & 0x807FFFFFu);
+    if ((r >> 48) == 1) x = real_of(0x7F800000u | (static_cast<uint32_t>(r) & 0x80000000u));
+    if (x == x) {
+      const float q = x / scale;
+      const int32_t got = vireo_mcu_divide_reals(bits_of(x), scale_bits);
+      const bool same = std::abs(q) < 1048576.0f ? got == static_cast<int32_t>(std::nearbyint(q))
+                                                 : std::abs(got) >= 1048576 && (got > 0) == (q > 0);
+      if (!same && ++differ < 5) ADD_FAILURE() << x << " / " << scale << ": " << got << ", not " << q;
+    }
+    const auto v = static_cast<int32_t>(r >> 20 & 1023) - 512;
+    const uint32_t product = vireo_mcu_times_real(v, scale_bits);
+    if (product != bits_of(static_cast<float>(v) * scale) && ++differ < 5)
+      ADD_FAILURE() << v << " * " << scale << ": " << real_of(product);
+  }
+  EXPECT_EQ(differ, 0);
+}
+#endif
 
 TEST(McuRequantize, MultipliersThatServe) {
   const float good[] = {real_of(0x00800000), 1.0f, real_of(0x7F7FFFFF)};

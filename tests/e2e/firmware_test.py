@@ -17,11 +17,12 @@ VECTORS = support.ROOT / "tests" / "smoke" / "kws_dscnn_mfcc.npz"
 WORK = support.room("firmware")
 SHAPE = ("--shape", "features=1,1,49,10")
 QUANTIZE = (*SHAPE, "--quantize", "int8", "--calibrate", VECTORS, "-i", "features=c0_in0")
-CORES = {"cortex-m0plus": "mps2-an385", "cortex-m3": "mps2-an385", "cortex-m4": "mps2-an386", "cortex-m4-nofp": "mps2-an386",
-         "cortex-m7": "mps2-an500", "cortex-m33": "mps3-an547", "cortex-m33-nofp": "mps3-an547", "cortex-m55": "mps3-an547",
-         "rv32imc": "riscv-virt", "rv32imafc": "riscv-virt"}
+# In a default run the first, fifth and ninth: lanes and FPU, vectors, and the one without either.
+CORES = {"cortex-m4": "mps2-an386", "cortex-m3": "mps2-an385", "cortex-m4-nofp": "mps2-an386", "cortex-m7": "mps2-an500",
+         "cortex-m55": "mps3-an547", "cortex-m33": "mps3-an547", "cortex-m33-nofp": "mps3-an547", "rv32imc": "riscv-virt",
+         "cortex-m0plus": "mps2-an385", "rv32imafc": "riscv-virt"}
 # Bytes of the keyword spotter's image with its weights, and of RAM with its stack.
-TEXT_MOST = {"cortex-m0plus": 45000, "rv32imc": 48000, "rv32imafc": 48000}
+TEXT_MOST = {"cortex-m4-nofp": 42000, "cortex-m33-nofp": 42000, "cortex-m55": 45500, "rv32imc": 41000}
 RAM_MOST = 12000
 
 # What a board has to offer, on this machine.
@@ -74,11 +75,13 @@ def on_core(test, target):
     test.assertEqual(ran.returncode, 0, said)
     test.assertIn(f"kws_dscnn_mfcc hash {about['selftest']['hash']}\n", said)
     sizes = {name: int(used) for name, used in re.findall(r"^(\w+) +(\d+) of +\d+ bytes$", built.stdout, re.M)}
-    test.assertLessEqual(sizes["text"], TEXT_MOST.get(target, 44000))
+    test.assertLessEqual(sizes["text"], TEXT_MOST.get(target, 40000))
     test.assertLessEqual(sizes["ram"], RAM_MOST)
-    # The path that the call graph says is the deepest, and the stack that was used.
+    # The stack that was used is not deeper than the call graph says, but for the reset's own frame. This model does not
+    # take the deepest path of every core: the long way of the last step, or a convolution's loops of lanes on an M55.
     painted = int(re.search(r"^stack (\d+)$", said, re.M)[1])
-    test.assertLessEqual(abs(painted - sizes["stack"]), 64)
+    test.assertLessEqual(painted, sizes["stack"] + 16)
+    test.assertLessEqual(sizes["stack"] - painted, 100)
     tool = about["target"]["compiler"].removesuffix("gcc") + "nm"
     image = run(tool, folder / "build" / "selftest.elf").stdout
     test.assertIsNone(re.search(r" (malloc|free|_sbrk|__cxa\w+|__aeabi_[u]?ldivmod|__u?divdi3|_init)$", image, re.M), image)

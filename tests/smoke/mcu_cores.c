@@ -154,7 +154,9 @@ static void last_step(void) {
       const int64_t near = scale < 40 ? half * ((int64_t)1 << scale) / mantissa : 0;
       if (near > -2000000000 && near < 2000000000) sum = (int32_t)near + (int32_t)(next() & 3) - 1;
     }
-    const mcu_multiplier apart = mcu_multiplier_of(m);
+    const uint32_t most = (sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum) + (next() & 0xFFFF);
+    mcu_multiplier apart;
+    mcu_make_ready(&apart, m, most, &codes);
     const int8_t both[2] = {(int8_t)mcu_requantize(sum, m, &codes), (int8_t)mcu_requantize_by(sum, &apart, &codes)};
     add(both, 2);
   }

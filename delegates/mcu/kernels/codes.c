@@ -54,12 +54,25 @@ void vireo_mcu_softmax_run(const vireo_mcu_softmax* s, const uint8_t* x, const i
 
 void vireo_mcu_quantize(const float* x, int32_t count, float scale, const vireo_mcu_codes* codes, uint8_t* y) {
   for (const float* const end = x + count; x != end; ++x, ++y) {
+#if VIREO_MCU_FPU
     const float v = *x / scale;
     *y = (uint8_t)(v != v ? codes->low : mcu_to_code(mcu_round(v), codes));
+#else
+    const uint32_t v = mcu_bits(*x);
+    *y = (uint8_t)((v & 0x7FFFFFFFu) > 0x7F800000u ? codes->low
+                                                   : mcu_to_code(vireo_mcu_divide_reals(v, mcu_bits(scale)), codes));
+#endif
   }
 }
 
 void vireo_mcu_dequantize(const uint8_t* x, int32_t count, uint8_t flip, uint8_t zero, float scale, float* y) {
   const int32_t z = code(zero, flip);
-  for (const uint8_t* const end = x + count; x != end; ++x) *y++ = (float)(code(*x, flip) - z) * scale;
+  for (const uint8_t* const end = x + count; x != end; ++x, ++y) {
+#if VIREO_MCU_FPU
+    *y = (float)(code(*x, flip) - z) * scale;
+#else
+    const uint32_t v = vireo_mcu_times_real(code(*x, flip) - z, mcu_bits(scale));
+    memcpy(y, &v, 4);
+#endif
+  }
 }

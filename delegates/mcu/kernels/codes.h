@@ -30,7 +30,7 @@ typedef struct {
 } vireo_mcu_softmax;
 void vireo_mcu_softmax_run(const vireo_mcu_softmax* s, const uint8_t* x, const int32_t* table, uint8_t* y);
 
-/* clamp(rne(x / scale) + zero), a NaN becomes low; (x - zero) * scale. */
+/* clamp(rne(x / scale) + zero), a NaN becomes low; (x - zero) * scale. scale: a positive normal number. */
 void vireo_mcu_quantize(const float* x, int32_t count, float scale, const vireo_mcu_codes* codes, uint8_t* y);
 void vireo_mcu_dequantize(const uint8_t* x, int32_t count, uint8_t flip, uint8_t zero, float scale, float* y);
 

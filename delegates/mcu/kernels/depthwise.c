@@ -27,8 +27,8 @@ static strip strip_of(const vireo_mcu_conv* c) {
   return s;
 }
 
-/* With a word behind it, which windows of two columns read and do not use. */
-static uint32_t band_bytes(const strip* s) { return (uint32_t)(s->band_rows * s->pitch) + 8; }
+/* With what windows read behind it and do not use: a word, or a vector. */
+static uint32_t band_bytes(const strip* s) { return (uint32_t)(s->band_rows * s->pitch) + 16; }
 static uint32_t taps_bytes(const vireo_mcu_conv* c) { return ((uint32_t)(c->kernel[0] * c->kernel[1]) * 2 + 7) & ~7u; }
 
 uint32_t vireo_mcu_depthwise_scratch(const vireo_mcu_conv* c) {
@@ -45,7 +45,10 @@ int vireo_mcu_depthwise_in_place(const vireo_mcu_conv* c) {
 typedef struct {
   const int16_t* taps;
   uint32_t bias;
-  float m;
+  mcu_multiplier by;
+#if VIREO_MCU_MVE
+  const int8_t* bytes; /* the taps as they lie, where they have no zero point and only vectors read them */
+#endif
 } filter;
 
 /* Rows of a plane into the band. from: bytes `step` apart, the rows as their columns say. */
@@ -57,6 +60,20 @@ typedef struct {
 MCU_APART static void copy_rows(const copy* c, const uint8_t* from, int32_t rows, uint8_t* to) {
   const int32_t columns = c->columns, pitch = c->pitch, row = c->row;
 #if VIREO_MCU_MVE
+  if (c->step == 1 && pitch <= 8 && row <= 8) { /* a vector is two rows of the band */
+    const uint8x16_t all = vdupq_n_u8(c->flip), lane = vidupq_n_u8(0, 1);
+    const mve_pred16_t second = (mve_pred16_t)~vctp8q((uint32_t)pitch);
+    const uint8x16_t column = vsubq_m_n_u8(lane, lane, (uint8_t)pitch, second);
+    const uint8x16_t at = vaddq_m_n_u8(column, column, (uint8_t)row, second);
+    const mve_pred16_t in = vcmphiq_u8(vdupq_n_u8((uint8_t)columns), column) & vctp8q((uint32_t)(2 * pitch));
+    for (; rows > 1; rows -= 2, from += 2 * row, to += 2 * pitch)
+      vstrbq_p_u8(to, veorq_u8(vldrbq_gather_offset_z_u8(from, at, in), all), in);
+    if (rows > 0) {
+      const mve_pred16_t first = vctp8q((uint32_t)columns);
+      vstrbq_p_u8(to, veorq_u8(vldrbq_z_u8(from, first), all), first);
+    }
+    return;
+  }
   if (c->step == 1) {
     const uint8x16_t all = vdupq_n_u8(c->flip);
     const int32_t whole = columns & ~15;
@@ -100,7 +117,7 @@ MCU_APART static void windows(const vireo_mcu_conv* c, const filter* f, const in
         const int8_t* x = line;
         for (const int16_t* const end = tap + columns; tap != end; x += right) sum += (uint32_t)(*x * *tap++);
       }
-      *y = (uint8_t)mcu_requantize((int32_t)sum, f->m, &c->codes);
+      *y = (uint8_t)mcu_requantize_by((int32_t)sum, &f->by, &c->codes);
     }
   }
 }
@@ -124,7 +141,7 @@ MCU_INLINE void lines_3x3(const direction* d, const filter* f, const vireo_mcu_c
   const uint32x4_t from = vmulq_n_u32(lane, (uint32_t)across), into = vmulq_n_u32(lane, (uint32_t)d->y_across);
   const vireo_mcu_codes codes = *all;
   const int32_t bias = (int32_t)f->bias, steps = d->steps;
-  const float m = f->m;
+  const float m = f->by.m;
 #define LOAD(at) (rows ? vldrbq_s32(at) : vldrbq_gather_offset_s32(at, from))
 #define LINE(sum, a, b, c) vmlaq_n_s32(vmlaq_n_s32(vmlaq_n_s32(sum, x0, a), x1, b), x2, c)
 #define NEXT() x += along, x0 = LOAD(x), x1 = LOAD(x + across), x2 = LOAD(x + 2 * across)
@@ -170,6 +187,50 @@ MCU_APART static void few_lines(const direction* d, const filter* f, const vireo
   lines_3x3(d, f, c, band, y, 0, 1);
 }
 
+/* 3x3, stride 1, two rows of the band in a vector: a sum is two products of 16, of which the zeros between taps leave
+ * nine. Four rows of a column at a time, the last ones maybe once more. A vector is in two sums. pitch: 8 or 12. */
+MCU_INLINE void columns(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch, int32_t rows,
+                        uint8_t* y, int32_t y_step) {
+  static const uint8_t kBy8[16] = {0, 1, 2, 0, 0, 0, 0, 0, 3, 4, 5},
+                       kBy12[16] = {0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 5};
+  const int8x16_t upper =
+      vldrbq_gather_offset_z_s8(f->bytes, vld1q_u8(pitch == 8 ? kBy8 : kBy12), pitch == 8 ? 0x0707 : 0x7007);
+  const int8x16_t lower = vldrbq_z_s8(f->bytes + 6, vctp8q(3));
+  const int32_t y_row = c->out[1] * y_step, bias = (int32_t)f->bias, last = rows - 4;
+  const uint32x4_t into = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)y_row);
+  const vireo_mcu_codes codes = c->codes;
+  const float m = f->by.m;
+  for (const int8_t* const end = band + c->out[1]; band != end; ++band, y += y_step) {
+    for (int32_t i = 0;;) {
+      const int8_t* const x = band + i * pitch;
+      int8x16_t u = vld1q_s8(x), v = vld1q_s8(x + 2 * pitch);
+      const int32_t s0 = vmladavaq_s8(vmladavq_s8(u, upper), v, lower);
+      u = vld1q_s8(x + 4 * pitch);
+      const int32_t s2 = vmladavaq_s8(vmladavq_s8(v, upper), u, lower);
+      u = vld1q_s8(x + pitch), v = vld1q_s8(x + 3 * pitch);
+      const int32_t s1 = vmladavaq_s8(vmladavq_s8(u, upper), v, lower);
+      u = vld1q_s8(x + 5 * pitch);
+      const int32_t s3 = vmladavaq_s8(vmladavq_s8(v, upper), u, lower);
+      const int32x4_t sums = vaddq_n_s32(mcu_vector(s0, s1, s2, s3), bias);
+      vstrbq_scatter_offset_s32((int8_t*)y + i * y_row, into, mcu_four_codes(sums, m, &codes));
+      if (i >= last) break;
+      i = i + 4 < last ? i + 4 : last;
+    }
+  }
+}
+static int takes_columns(const vireo_mcu_conv* c, int32_t pitch) {
+  return (pitch == 8 || pitch == 12) && c->kernel[0] == 3 && c->kernel[1] == 3 && (c->stride[0] | c->stride[1]) == 1 &&
+         (c->dilation[0] | c->dilation[1]) == 1;
+}
+MCU_APART static void columns_by_8(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t rows,
+                                   uint8_t* y, int32_t y_step) {
+  columns(c, f, band, 8, rows, y, y_step);
+}
+MCU_APART static void columns_by_12(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t rows,
+                                    uint8_t* y, int32_t y_step) {
+  columns(c, f, band, 12, rows, y, y_step);
+}
+
 /* Along the axis that leaves fewer lanes unused. */
 MCU_APART static void vectors_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
                                   int32_t rows, uint8_t* y, int32_t y_step) {
@@ -202,7 +263,8 @@ MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, cons
   const uint32_t flips = c->y_flip ? 0u : 0x80808080u, bias = f->bias;
   const uint32_t up = (uint32_t)(c->codes.zero + (c->y_flip ? 0 : 128)) * 0x00010001u;
   const int32_t last = c->out[1] - 2, y_row = c->out[1] * y_step;
-  const float m = f->m;
+  const mcu_multiplier m = f->by;
+  const vireo_mcu_codes all = c->codes;
   for (int32_t j = 0;;) {
     const int8_t* x = band + j;
     uint8_t* to = y + j * y_step;
@@ -218,7 +280,7 @@ MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, cons
       x += pitch, u = mcu_load(x), e = mcu_even(u), o = mcu_odd(u);
       s2 = mcu_low_low(o, inner_c, mcu_dot(e, outer_c, s2));
       t2 = mcu_high_low(e, inner_c, mcu_dot(o, outer_c, t2));
-      const uint32_t codes = mcu_two_codes(s2, t2, m, m, up) ^ flips;
+      const uint32_t codes = mcu_two_codes(s2, t2, &m, &m, &all, up) ^ flips;
       to[0] = (uint8_t)codes;
       to[y_step] = (uint8_t)(codes >> 16);
       s2 = mcu_low_high(o, inner_ab, mcu_dot(e, outer_b, s1));
@@ -251,7 +313,7 @@ MCU_APART static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f,
         t = mcu_high_low(o, inner, mcu_high_low(e, outer[k], t));
         t = mcu_low_high((uint32_t)(int32_t)line[4], outer[k], t);
       }
-      const uint32_t codes = mcu_two_codes(s, t, f->m, f->m, up) ^ flips;
+      const uint32_t codes = mcu_two_codes(s, t, &f->by, &f->by, &c->codes, up) ^ flips;
       *y = (uint8_t)codes;
       y += y_step;
       if (j + 1 < columns) {
@@ -262,24 +324,54 @@ MCU_APART static void windows_3x3_by_2(const vireo_mcu_conv* c, const filter* f,
   }
 }
 #else
-/* 3x3, any stride: sums of nine products without a loop. */
+#if defined(__thumb2__) && defined(__OPTIMIZE__) && !defined(__clang__)
+#define SUM_TWO_HERE 1
+/* Two neighbouring sums of nine products: of a row, four loads of x and one of three taps. */
+#define SUM_ROW                                                                        \
+  "ldmia %[k]!, {r4, r5, r6}\n ldrsb %[t], [%[x]]\n mla %[s0], %[t], r4, %[s0]\n"      \
+  "ldrsb %[t], [%[x], #1]\n mla %[s0], %[t], r5, %[s0]\n mla %[s1], %[t], r4, %[s1]\n" \
+  "ldrsb %[t], [%[x], #2]\n mla %[s0], %[t], r6, %[s0]\n mla %[s1], %[t], r5, %[s1]\n" \
+  "ldrsb %[t], [%[x], #3]\n mla %[s1], %[t], r6, %[s1]\n add %[x], %[pitch]\n"
+MCU_INLINE void sum_two(const int8_t* x, int32_t pitch, const int32_t* taps, uint32_t* sum_0, uint32_t* sum_1) {
+  uint32_t s0 = *sum_0, s1 = *sum_1, t;
+  __asm__(SUM_ROW SUM_ROW SUM_ROW
+          : [s0] "+r"(s0), [s1] "+r"(s1), [x] "+r"(x), [k] "+r"(taps), [t] "=&r"(t)
+          : [pitch] "r"(pitch)
+          : "r4", "r5", "r6", "memory");
+  *sum_0 = s0, *sum_1 = s1;
+}
+#else
+#define SUM_TWO_HERE 0
+#endif
+
+/* 3x3, any stride: sums of nine products without a loop, of taps that are raised for the last step. */
 MCU_APART static void windows_3x3(const vireo_mcu_conv* c, const filter* f, const int8_t* band, int32_t pitch,
                                   int32_t rows, uint8_t* y, int32_t y_step) {
   /* Copies: a store of a byte might change what lies behind a pointer. */
-  const int32_t w0 = f->taps[0], w1 = f->taps[1], w2 = f->taps[2], w3 = f->taps[3], w4 = f->taps[4], w5 = f->taps[5];
-  const int32_t w6 = f->taps[6], w7 = f->taps[7], w8 = f->taps[8];
-  const uint32_t bias = f->bias;
-  const mcu_multiplier m = mcu_multiplier_of(f->m);
+  const mcu_multiplier m = f->by;
+  int32_t w[9];
+  for (int i = 0; i < 9; ++i) w[i] = mcu_raise(f->taps[i], &m);
+  const uint32_t bias = (uint32_t)mcu_raise((int32_t)f->bias, &m);
   const vireo_mcu_codes codes = c->codes;
   const int32_t columns = c->out[1], stride = c->stride[1], down = c->stride[0] * pitch;
   for (int32_t i = 0; i < rows; ++i, band += down) {
-    const int8_t* a = band;
-    for (int32_t j = columns; j > 0; --j, a += stride, y += y_step) {
-      const int8_t *const b = a + pitch, *const d = b + pitch;
-      uint32_t sum = bias + (uint32_t)(a[0] * w0) + (uint32_t)(a[1] * w1) + (uint32_t)(a[2] * w2);
-      sum += (uint32_t)(b[0] * w3) + (uint32_t)(b[1] * w4) + (uint32_t)(b[2] * w5);
-      sum += (uint32_t)(d[0] * w6) + (uint32_t)(d[1] * w7) + (uint32_t)(d[2] * w8);
-      *y = (uint8_t)mcu_requantize_by((int32_t)sum, &m, &codes);
+    const int8_t* x = band;
+    int32_t j = columns;
+#if SUM_TWO_HERE
+    for (; stride == 1 && j >= 2; j -= 2, x += 2) {
+      uint32_t s = bias, t = bias;
+      sum_two(x, pitch, w, &s, &t);
+      y[0] = (uint8_t)mcu_requantize_raised((int32_t)s, &m, &codes);
+      y[y_step] = (uint8_t)mcu_requantize_raised((int32_t)t, &m, &codes);
+      y += 2 * y_step;
+    }
+#endif
+    for (; j > 0; --j, x += stride, y += y_step) {
+      const int8_t *const b = x + pitch, *const d = b + pitch;
+      uint32_t sum = bias + (uint32_t)(x[0] * w[0]) + (uint32_t)(x[1] * w[1]) + (uint32_t)(x[2] * w[2]);
+      sum += (uint32_t)(b[0] * w[3]) + (uint32_t)(b[1] * w[4]) + (uint32_t)(b[2] * w[5]);
+      sum += (uint32_t)(d[0] * w[6]) + (uint32_t)(d[1] * w[7]) + (uint32_t)(d[2] * w[8]);
+      *y = (uint8_t)mcu_requantize_raised((int32_t)sum, &m, &codes);
     }
   }
 }
@@ -291,7 +383,15 @@ static void run_windows(const vireo_mcu_conv* c, const filter* f, const int8_t* 
   if (c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[0] == 1 && c->dilation[1] == 1) {
 #if VIREO_MCU_MVE
     if (c->stride[0] == 1 && c->stride[1] == 1) {
-      vectors_3x3(c, f, band, pitch, rows, y, y_step);
+      if (f->bytes != NULL) {
+        if (pitch == 8) {
+          columns_by_8(c, f, band, rows, y, y_step);
+        } else {
+          columns_by_12(c, f, band, rows, y, y_step);
+        }
+      } else {
+        vectors_3x3(c, f, band, pitch, rows, y, y_step);
+      }
       return;
     }
 #endif
@@ -345,9 +445,20 @@ void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const ui
         for (int32_t o = 0; o < c->out_channels; ++o) {
           const int32_t channel = g * c->out_channels + o;
           const int32_t w_z = w_zero != NULL ? w_zero[c->one_w_zero ? 0 : channel] : 0;
-          filter f = {wide, bias != NULL ? (uint32_t)bias[channel] : 0, m[c->one_multiplier ? 0 : channel]};
+          filter f;
+          f.taps = wide;
+          f.bias = bias != NULL ? (uint32_t)bias[channel] : 0;
+          mcu_make_ready(&f.by, m[c->one_multiplier ? 0 : channel], mcu_most(taps, w_zero != NULL, (int32_t)f.bias),
+                         &c->codes);
           int32_t sum = 0;
-          for (int32_t k = 0; k < taps; ++k) {
+#if VIREO_MCU_MVE
+          f.bytes = w_zero == NULL && rows >= 4 && takes_columns(c, s.pitch) ? (const int8_t*)w + channel * taps : NULL;
+          if (f.bytes != NULL) sum = vaddvq_s8(vldrbq_z_s8(f.bytes, vctp8q(9)));
+          const int widened = f.bytes == NULL;
+#else
+          const int widened = 1;
+#endif
+          for (int32_t k = 0; widened && k < taps; ++k) {
             const int32_t tap = (int8_t)w[channel * taps + k] - w_z;
             wide[k] = (int16_t)tap;
             sum += tap;

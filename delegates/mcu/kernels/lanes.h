@@ -37,6 +37,15 @@
 #define MCU_COLD
 #endif
 
+#if VIREO_MCU_MVE
+/* Four numbers as a vector, without a way through memory. */
+MCU_INLINE int32x4_t mcu_vector(int32_t a, int32_t b, int32_t c, int32_t d) {
+  int32x4_t v;
+  __asm__("vmov %q0[2], %q0[0], %1, %3\n vmov %q0[3], %q0[1], %2, %4" : "=&w"(v) : "r"(a), "r"(b), "r"(c), "r"(d));
+  return v;
+}
+#endif
+
 /* Words at any address; one instruction where the core loads unaligned words. */
 MCU_INLINE uint32_t mcu_load(const void* p) {
   uint32_t v;

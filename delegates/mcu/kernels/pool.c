@@ -23,7 +23,15 @@ static taps taps_of(const vireo_mcu_pool* p, int axis, int32_t o) {
 /* The sum of `count` codes, `step` bytes apart, as signed bytes. */
 static int32_t sum_row(const uint8_t* x, int32_t step, int32_t count, uint8_t flip) {
   int32_t sum = 0;
-#if VIREO_MCU_LANES
+#if VIREO_MCU_MVE
+  if (step == 1) {
+    const uint8x16_t flips = vdupq_n_u8(flip);
+    for (; count > 0; count -= 16, x += 16) {
+      const mve_pred16_t in = vctp8q((uint32_t)count);
+      sum = vaddvaq_p_s8(sum, vreinterpretq_s8_u8(veorq_u8(vldrbq_z_u8(x, in), flips)), in);
+    }
+  }
+#elif VIREO_MCU_LANES
   if (step == 1) {
     uint32_t lanes = 0;
     for (; count >= 4; count -= 4, x += 4) {

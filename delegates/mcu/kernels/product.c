@@ -78,12 +78,25 @@ static void widen_filter(const product* p, int32_t c, int32_t column) {
     return;
   }
   const int32_t z = code(zero, p->w_flip);
-  for (int32_t k = 0; k < p->k; at += p->w_outer) {
-    const int32_t end = k + p->inner;
+  int32_t k = 0;
+#if VIREO_MCU_LANES
+  if (!p->nibbles && p->inner == p->k) { /* a column of a matrix */
+    const int32_t step = p->w_k;
+    const uint8_t* from = p->w + at;
+    for (int16_t* to = p->w_pair + 2 * column; k + 4 <= p->k; k += 4, from += 4 * step, to += 8) {
+      to[0] = (int16_t)(code(from[0], p->w_flip) - z), to[4] = (int16_t)(code(from[step], p->w_flip) - z);
+      to[1] = (int16_t)(code(from[2 * step], p->w_flip) - z), to[5] = (int16_t)(code(from[3 * step], p->w_flip) - z);
+    }
+    at += k * step;
+  }
+#endif
+  while (k < p->k) {
+    const int32_t end = p->inner == p->k ? p->k : k + p->inner;
     for (int32_t from = at; k < end; ++k, from += p->w_k)
       p->w_pair[place(k, column, 2)] = (int16_t)(weight(p, from) - z);
+    at += p->w_outer;
   }
-  for (int32_t k = p->k; k < p->padded; ++k) p->w_pair[place(k, column, 2)] = 0;
+  for (; k < p->padded; ++k) p->w_pair[place(k, column, 2)] = 0;
 }
 
 /* Filters whose bytes are the weights, one behind the other. */
@@ -110,8 +123,9 @@ static void widen_filters(const product* p, int32_t c, int32_t d) {
   widen_filter(p, d, 1);
 }
 
+/* Channels first, a window of one element: neighbouring positions are a column each. */
 #if VIREO_MCU_LANES
-/* Channels first, a window of one element: four neighbouring positions of two channels at once. */
+/* Four positions of two channels at once. */
 MCU_INLINE void widen_two(uint32_t a, uint32_t b, uint32_t flips, uint32_t zeros, uint32_t* out) {
   a ^= flips, b ^= flips;
   const uint32_t ae = mcu_sub(mcu_even(a), zeros), ao = mcu_sub(mcu_odd(a), zeros);
@@ -131,6 +145,14 @@ static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t fli
   if (k > 0) {
     widen_two(mcu_load(x), k > 2 ? mcu_load(c) : none, flips, zeros, out);
     widen_two(k > 1 ? mcu_load(b) : none, none, flips, zeros, out + 4);
+  }
+}
+#else
+static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t flip, uint8_t zero, int16_t* to) {
+  /* Bytes as unsigned numbers have the differences of codes. */
+  const uint32_t flips = flip ^ 0x80u, z = zero ^ flips;
+  for (; k > 0; --k, x += plane, to += TILE) {
+    for (int i = 0; i < TILE; ++i) to[i] = (int16_t)((x[i] ^ flips) - z);
   }
 }
 #endif
@@ -174,16 +196,21 @@ static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t fli
 #endif
 #endif
 
-/* Codes of one channel at `count` positions. */
+/* Codes of the tile's sums at `count` positions of both channels, to_d apart. */
 #if VIREO_MCU_LANES
 MCU_COLD
 #endif
-static void put_codes(const product* p, const uint32_t* sums, const mcu_multiplier* m, uint8_t* y, int32_t count) {
+static void put_codes(const product* p, const uint32_t* sums, const mcu_multiplier* by, uint8_t* y, int32_t to_d,
+                      int32_t count) {
   const vireo_mcu_codes codes = p->codes; /* a copy: a store of a byte might change what lies behind a pointer */
   const int32_t step = p->y_position;
-  const mcu_multiplier mine = *m;
-  for (const uint32_t* const end = sums + count; sums != end; y += step)
-    *y = (uint8_t)mcu_requantize_by((int32_t)*sums++, &mine, &codes);
+  for (int i = 0; i < 2; ++i, sums += TILE, ++by, y += to_d) {
+    const mcu_multiplier mine = *by;
+    uint8_t* to = y;
+    const uint32_t* from = sums;
+    for (const uint32_t* const end = from + count; from != end; to += step)
+      *to = (uint8_t)mcu_requantize_by((int32_t)*from++, &mine, &codes);
+  }
 }
 
 #if !VIREO_MCU_LANES
@@ -260,8 +287,11 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
   const int32_t count = p->positions < TILE ? p->positions : TILE;
   const uint32_t bias_c = p->bias != NULL ? (uint32_t)p->bias[c] : 0,
                  bias_d = p->bias != NULL ? (uint32_t)p->bias[d] : 0;
-  const float mc = p->m[p->one_multiplier ? 0 : c], md = p->m[p->one_multiplier ? 0 : d];
-  const mcu_multiplier by_c = mcu_multiplier_of(mc), by_d = mcu_multiplier_of(md);
+  mcu_multiplier by[2];
+  mcu_make_ready(&by[0], p->m[p->one_multiplier ? 0 : c], mcu_most(p->k, p->w_zero != NULL, (int32_t)bias_c),
+                 &p->codes);
+  mcu_make_ready(&by[1], p->m[p->one_multiplier ? 0 : d], mcu_most(p->k, p->w_zero != NULL, (int32_t)bias_d),
+                 &p->codes);
   const int32_t last = p->positions > TILE ? p->positions - TILE : 0, y_position = p->y_position;
   const int32_t to_d = (d - c) * p->y_channel;
   uint8_t* const y_c = p->y + c * p->y_channel;
@@ -269,7 +299,8 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
   const uint32_t* xp = (const uint32_t*)(const void*)p->x_tiles;
   const int32_t steps = p->padded >> 2;
   const uint32_t flips = p->y_flip ? 0u : 0x80808080u;
-  const uint32_t up = (uint32_t)(p->codes.zero + (p->y_flip ? 0 : 128)) * 0x00010001u;
+  const vireo_mcu_codes codes = p->codes;
+  const uint32_t up = (uint32_t)(codes.zero + (p->y_flip ? 0 : 128)) * 0x00010001u;
   const int whole = p->codes.high - p->codes.low == 255 && count == TILE && c != d;
 #else
   const int16_t* xp = p->x_tiles;
@@ -284,8 +315,11 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
     uint32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
     SUM_TILE(xp, wp, steps);
     if (whole) {
-      const uint32_t c_even = mcu_two_codes(a0, a2, mc, mc, up), c_odd = mcu_two_codes(a1, a3, mc, mc, up);
-      const uint32_t d_even = mcu_two_codes(b0, b2, md, md, up), d_odd = mcu_two_codes(b1, b3, md, md, up);
+      const mcu_multiplier by_c = by[0], by_d = by[1];
+      const uint32_t c_even = mcu_two_codes(a0, a2, &by_c, &by_c, &codes, up);
+      const uint32_t c_odd = mcu_two_codes(a1, a3, &by_c, &by_c, &codes, up);
+      const uint32_t d_even = mcu_two_codes(b0, b2, &by_d, &by_d, &codes, up);
+      const uint32_t d_odd = mcu_two_codes(b1, b3, &by_d, &by_d, &codes, up);
       if (y_position == 1) {
         mcu_store(y, (c_even | c_odd << 8) ^ flips);
         mcu_store(y + to_d, (d_even | d_odd << 8) ^ flips);
@@ -331,8 +365,7 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
 #endif
     xp += TILE * (p->padded - p->k);
 #endif
-    put_codes(p, sums, &by_c, y, count);
-    put_codes(p, sums + TILE, &by_d, y + to_d, count);
+    put_codes(p, sums, by, y, to_d, count);
   }
 }
 
@@ -350,7 +383,7 @@ static void multiply(const product* p, int32_t first, int32_t tiles) {
 
 static int32_t padded_k(int32_t k) { return (k + 3) & ~3; }
 static int32_t tiles_of(int32_t padded, int32_t positions, int32_t tile) {
-  const int32_t needed = (positions + tile - 1) / tile, fit = kBlockBytes / (2 * tile * padded);
+  const int32_t needed = mcu_divide(positions + tile - 1, tile), fit = mcu_divide(kBlockBytes, 2 * tile * padded);
   const int32_t most = fit < 2 ? 2 : fit > kMostTiles ? kMostTiles : fit;
   return needed < most ? needed : most;
 }
@@ -388,17 +421,30 @@ static void gather(const vireo_mcu_conv* c, const uint8_t* x, int32_t oy, int32_
   const int32_t left = ox * c->stride[1] - c->pad[1], top = oy * c->stride[0] - c->pad[0];
   const int32_t planes = c->last ? 1 : c->in_channels, run = c->last ? c->in_channels : 1;
   const int32_t step = c->last ? all : 1; /* from a column to the next */
+  const int32_t down = c->dilation[0] * c->in[1] * step;
   /* A row as bytes in a piece where no column is skipped: those before x, in x, behind x. */
   const int32_t columns = c->kernel[1], width = columns * run;
   const int whole = c->dilation[1] == 1 && run == step;
   const int32_t begin = left < 0 ? (-left < columns ? -left : columns) * run : 0;
   const int32_t inside = c->in[1] - left < columns ? (c->in[1] - left) * run : width;
   const uint8_t zero = c->x_zero;
+#if VIREO_MCU_MVE
+  const mve_pred16_t columns_in = vctp8q((uint32_t)inside) & (mve_pred16_t)~vctp8q((uint32_t)begin);
+  const uint8x16_t zeros = vdupq_n_u8(zero);
+#endif
   for (int32_t i = 0; i < planes; ++i) {
     int32_t iy = top;
-    for (int32_t ky = c->kernel[0]; ky > 0; --ky, iy += c->dilation[0]) {
-      const uint8_t* const row = x + ((i * c->in[0] + iy) * c->in[1] + left) * step;
+    const uint8_t* row = x + ((i * c->in[0] + iy) * c->in[1] + left) * step;
+    for (int32_t ky = c->kernel[0]; ky > 0; --ky, iy += c->dilation[0], row += down) {
       int32_t k = 0;
+#if VIREO_MCU_MVE
+      if (whole && width <= 16) {
+        const mve_pred16_t in = iy >= 0 && iy < c->in[0] ? columns_in : 0;
+        vstrbq_p_u8(to, vpselq_u8(vldrbq_z_u8(row, in), zeros, in), vctp8q((uint32_t)width));
+        to += width;
+        continue;
+      }
+#endif
       if (iy < 0 || iy >= c->in[0]) {
         for (; k < width; ++k) *to++ = zero;
       } else if (whole) {
@@ -420,13 +466,11 @@ static void widen_tile(const vireo_mcu_conv* c, const product* p, const uint8_t*
                        int16_t* to) {
   const int32_t plane = c->in[0] * c->in[1];
   uint8_t* const window = (uint8_t*)(p->w_pair + 2 * p->padded);
-#if VIREO_MCU_LANES
   if (point && !c->last && p->positions >= TILE) {
     widen_points(x + first, plane, p->k, c->x_flip, c->x_zero, to);
     return;
   }
-#endif
-  int32_t oy = first / c->out[1], ox = first % c->out[1];
+  int32_t oy = mcu_divide(first, c->out[1]), ox = first - oy * c->out[1];
   for (int32_t i = 0; i < TILE; ++i) {
     const uint8_t* row = window;
     if (point && c->last) {
@@ -468,13 +512,22 @@ static void put_column(const uint8_t* from, int32_t k, uint8_t flip, int32_t col
 /* Channels first, a window of one element. */
 static void put_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t flip, uint8_t* tile) {
   const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)plane), flips = vdupq_n_u16(flip);
-  for (int32_t half = 0; half * 8 < ((k + 15) & ~15); ++half, x += 8 * plane) {
-    const mve_pred16_t in = vctp16q((uint32_t)(k - 8 * half > 0 ? k - 8 * half : 0));
-    uint8_t* const to = tile + (half >> 1) * 64 + (half & 1) * 8;
+  uint8_t* to = tile;
+  for (; k >= 8; k -= 8, x += 8 * plane) {
+    vstrbq_u16(to, veorq_u16(vldrbq_gather_offset_u16(x, offsets), flips));
+    vstrbq_u16(to + 16, veorq_u16(vldrbq_gather_offset_u16(x + 1, offsets), flips));
+    vstrbq_u16(to + 32, veorq_u16(vldrbq_gather_offset_u16(x + 2, offsets), flips));
+    vstrbq_u16(to + 48, veorq_u16(vldrbq_gather_offset_u16(x + 3, offsets), flips));
+    to += (to - tile) & 8 ? 56 : 8;
+  }
+  /* The rest, and 0 up to a multiple of 16. */
+  for (; k > 0 || ((to - tile) & 8) != 0; k = 0) {
+    const mve_pred16_t in = vctp16q((uint32_t)k);
     for (int32_t i = 0; i < TILE; ++i) {
       const uint16x8_t v = vldrbq_gather_offset_z_u16(x + i, offsets, in);
       vstrbq_u16(to + 16 * i, vpselq_u16(veorq_u16(v, flips), vdupq_n_u16(0), in));
     }
+    to += (to - tile) & 8 ? 56 : 8;
   }
 }
 
@@ -486,7 +539,7 @@ static void fill_tile(const vireo_mcu_conv* c, const product* p, const uint8_t* 
     return;
   }
   uint8_t* const window = (uint8_t*)(p->w_pair + 2 * p->padded);
-  int32_t oy = first / c->out[1], ox = first % c->out[1];
+  int32_t oy = mcu_divide(first, c->out[1]), ox = first - oy * c->out[1];
   for (int32_t i = 0; i < TILE; ++i) {
     const uint8_t* row = window;
     if (point) {
@@ -502,22 +555,23 @@ static void fill_tile(const vireo_mcu_conv* c, const product* p, const uint8_t* 
   }
 }
 
-/* Four positions by two channels: 16 instructions for 128 products. Sums have to be in even registers, of which there
- * are eight. */
+/* Four positions by two channels: 16 instructions for 128 products, of which the first 14 begin the sums. Sums have to
+ * be in even registers, of which there are eight: none is left for a loop's counter. */
 #if defined(__OPTIMIZE__)
-#define SUM_16S(u_, v_, end_)                                                                           \
-  __asm__ volatile(                                                                                     \
-      "1:\n vldrb.u8 q0, [%[u]], #16\n vldrb.u8 q1, [%[v]], #16\n vldrb.u8 q2, [%[x]], #16\n"           \
-      "vmladava.s8 %[a0], q2, q0\n vmladava.s8 %[b0], q2, q1\n vldrb.u8 q3, [%[x]], #16\n"              \
-      "vmladava.s8 %[a1], q3, q0\n vmladava.s8 %[b1], q3, q1\n vldrb.u8 q2, [%[x]], #16\n"              \
-      "vmladava.s8 %[a2], q2, q0\n vmladava.s8 %[b2], q2, q1\n vldrb.u8 q3, [%[x]], #16\n"              \
-      "vmladava.s8 %[a3], q3, q0\n vmladava.s8 %[b3], q3, q1\n cmp %[u], %[end]\n bne 1b\n"             \
-      : [a0] "+Te"(a0), [a1] "+Te"(a1), [a2] "+Te"(a2), [a3] "+Te"(a3), [b0] "+Te"(b0), [b1] "+Te"(b1), \
-        [b2] "+Te"(b2), [b3] "+Te"(b3), [x] "+r"(x), [u] "+r"(u_), [v] "+r"(v_)                         \
-      : [end] "r"(end_)                                                                                 \
-      : "cc", "memory", "q0", "q1", "q2", "q3")
+#define DOTS(dot)                                                                                               \
+  "vldrb.u8 q0, [%[u]], #16\n vldrb.u8 q1, [%[v]], #16\n vldrb.u8 q2, [%[x]], #16\n" dot " %[a0], q2, q0\n" dot \
+  " %[b0], q2, q1\n vldrb.u8 q3, [%[x]], #16\n" dot " %[a1], q3, q0\n" dot                                      \
+  " %[b1], q3, q1\n vldrb.u8 q2, [%[x]], #16\n" dot " %[a2], q2, q0\n" dot                                      \
+  " %[b2], q2, q1\n vldrb.u8 q3, [%[x]], #16\n" dot " %[a3], q3, q0\n" dot " %[b3], q3, q1\n cmp %[u], %[end]\n"
+#define SUM_16S(u_, v_, end_)                                                                                   \
+  __asm__ volatile(DOTS("vmladav.s8") "beq 2f\n 1:\n" DOTS("vmladava.s8") "bne 1b\n 2:\n"                       \
+                   : [a0] "=&Te"(a0), [a1] "=&Te"(a1), [a2] "=&Te"(a2), [a3] "=&Te"(a3), [b0] "=&Te"(b0),       \
+                     [b1] "=&Te"(b1), [b2] "=&Te"(b2), [b3] "=&Te"(b3), [x] "+r"(x), [u] "+r"(u_), [v] "+r"(v_) \
+                   : [end] "r"(end_)                                                                            \
+                   : "cc", "memory", "q0", "q1", "q2", "q3")
 #else
-#define SUM_16S(u_, v_, end_) \
+#define SUM_16S(u_, v_, end_)                \
+  a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0; \
   for (; (u_) != (end_); (u_) += 16, (v_) += 16, x += 64) SUM_16(vld1q_s8(u_), vld1q_s8(v_))
 #endif
 #define SUM_16(u_, v_)                                            \
@@ -539,8 +593,9 @@ static int32_t bias_less_zero(const product* p, int32_t c, int32_t zero) {
   if (zero == 0) return bias;
   const int8_t* w = (const int8_t*)p->w + p->w_first + c * p->w_channel;
   int32_t sum = 0;
-  for (int32_t k = p->k; k > 0; k -= 16, w += 16)
-    sum = vaddvaq_p_s8(sum, vldrbq_z_s8(w, vctp8q((uint32_t)k)), vctp8q((uint32_t)k));
+  int32_t k = p->k;
+  for (; k >= 16; k -= 16, w += 16) sum = vaddvaq_s8(sum, vld1q_s8(w));
+  if (k > 0) sum = vaddvaq_s8(sum, vldrbq_z_s8(w, vctp8q((uint32_t)k)));
   return (int32_t)((uint32_t)bias - (uint32_t)(sum * zero));
 }
 
@@ -550,31 +605,33 @@ MCU_INLINE void vector_tiles(const product* p, int32_t c, int32_t d, int32_t fir
   const int32_t k = p->k, last = p->positions - TILE, step = p->y_position, to_d = (d - c) * p->y_channel;
   const int8_t *const w_c = (const int8_t*)p->w + p->w_first + c * p->w_channel, *const w_end = w_c + (k & ~15);
   const int8_t* const w_d = w_c + (d - c) * p->w_channel;
-  const int8_t* x = (const int8_t*)p->x_tiles;
+  const int8_t *x = (const int8_t*)p->x_tiles, *const x_end = x + tiles * TILE * ((k + 15) & ~15);
   const float mc = p->m[p->one_multiplier ? 0 : c], md = p->m[p->one_multiplier ? 0 : d];
   const vireo_mcu_codes codes = p->codes;
-  uint8_t* const y_c = p->y + c * p->y_channel;
-  for (const int32_t end = first + tiles * TILE; first != end; first += TILE) {
+  uint8_t *to = p->y + c * p->y_channel + first * step, *const to_last = to + (last - first) * step;
+  do {
     const int8_t *u = w_c, *v = w_d;
-    int32_t a0 = bias_c, a1 = a0, a2 = a0, a3 = a0, b0 = bias_d, b1 = b0, b2 = b0, b3 = b0;
+    int32_t a0, a1, a2, a3, b0, b1, b2, b3;
     SUM_16S(u, v, w_end);
     if (tail) {
       const mve_pred16_t in = vctp8q((uint32_t)k & 15);
       SUM_16(vldrbq_z_s8(u, in), vldrbq_z_s8(v, in));
       x += 64;
     }
-    const int32x4_t a = {a0, a1, a2, a3}, b = {b0, b1, b2, b3};
+    const int32x4_t a = vaddq_n_s32(mcu_vector(a0, a1, a2, a3), bias_c);
+    const int32x4_t b = vaddq_n_s32(mcu_vector(b0, b1, b2, b3), bias_d);
     const int32x4_t cs = mcu_four_codes(a, mc, &codes), ds = mcu_four_codes(b, md, &codes);
-    uint8_t* const y = y_c + (first < last ? first : last) * step;
+    int8_t* const y = (int8_t*)(to < to_last ? to : to_last);
+    to += TILE * step;
     if (step == 1) {
-      vstrbq_s32((int8_t*)y, cs);
-      vstrbq_s32((int8_t*)y + to_d, ds);
+      vstrbq_s32(y, cs);
+      vstrbq_s32(y + to_d, ds);
     } else {
       const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)step);
-      vstrbq_scatter_offset_s32((int8_t*)y, offsets, cs);
-      vstrbq_scatter_offset_s32((int8_t*)y + to_d, offsets, ds);
+      vstrbq_scatter_offset_s32(y, offsets, cs);
+      vstrbq_scatter_offset_s32(y + to_d, offsets, ds);
     }
-  }
+  } while (x != x_end);
 }
 
 MCU_APART static void vector_pair(const product* p, int32_t c, int32_t d, int32_t first, int32_t tiles, int32_t bias_c,
@@ -589,14 +646,16 @@ MCU_APART static void vector_pair_with_tail(const product* p, int32_t c, int32_t
 static void run_vectors(const vireo_mcu_conv* c, const product* p, const uint8_t* x) {
   const int point = is_point(c);
   const int32_t tile_bytes = TILE * ((p->k + 15) & ~15), zero = code(c->x_zero, c->x_flip);
-  uint8_t* const tiles = (uint8_t*)p->x_tiles;
-  /* Biases for all blocks, where scratch memory has room for them. */
-  int32_t* const biases = (int32_t*)(void*)(tiles + p->tiles * tile_bytes);
-  const int kept = (uint8_t*)(biases + p->channels) <= (uint8_t*)(p->w_pair + 2 * p->padded);
+  uint8_t *const tiles = (uint8_t*)p->x_tiles, *const end = (uint8_t*)(p->w_pair + 2 * p->padded);
+  /* Twice the tiles, and biases for all blocks, where scratch memory has room for them: bytes take half of it. Blocks
+   * of twice the size are in place where those of the plan are (vireo_mcu_conv_in_place). */
+  const int32_t twice = 2 * p->tiles * tile_bytes + 4 * p->channels <= end - tiles ? 2 : 1, most = twice * p->tiles;
+  int32_t* const biases = (int32_t*)(void*)(tiles + most * tile_bytes);
+  const int kept = (uint8_t*)(biases + p->channels) <= end;
   for (int32_t i = 0; kept && i < p->channels; ++i) biases[i] = bias_less_zero(p, i, zero);
-  for (int32_t first = 0; first < p->positions; first += p->tiles * TILE) {
+  for (int32_t first = 0; first < p->positions; first += most * TILE) {
     int32_t count = 0;
-    for (; count < p->tiles && first + count * TILE < p->positions; ++count)
+    for (; count < most && first + count * TILE < p->positions; ++count)
       fill_tile(c, p, x, tile_begin(p, first + count * TILE), point, tiles + count * tile_bytes);
     for (int32_t i = 0; i < p->channels; i += 2) {
       const int32_t d = i + 1 < p->channels ? i + 1 : i;

@@ -47,57 +47,56 @@ MCU_INLINE uint32_t mcu_bits(float v) {
  * is one of the integer roundings here: the sum to 24 bits, the product to 24 bits, the result to an integer. */
 int32_t vireo_mcu_scale(int64_t sum, uint32_t m_bits);
 
-/* The same where the clamp to 8 bits follows: |result| past 511 may be any number past 511 of the same sign.
- *
- * m = M 2^-(32 + t) with 24 significant bits in M: p = sum * M is exact, and p / 2^(32 + t) is the real result. The
- * formula's first two roundings move it by at most 2^-23 of itself, 2^-14 while it is below 512. Where it is further
- * than that from every half, one rounding gives what three give. */
-MCU_INLINE int32_t mcu_scale_8(int32_t sum, uint32_t m_bits) {
-  const int32_t mantissa = (int32_t)(((m_bits & 0x7FFFFFu) | 0x800000u) << 7);
-  int32_t t = 125 - (int32_t)(m_bits >> 23);
-  if (t < 1) { /* m >= 1/4: past +-4096 the result is past +-1024. A power of two moves from m to the sum */
-    int32_t up = 1 - t;
-    m_bits -= (uint32_t)up << 23;
-    if (up > 18) up = 18; /* m >= 2^17: every sum but 0 is past the clamp */
-    sum = sum < -4096 ? -4096 : sum > 4096 ? 4096 : sum;
-    sum *= (int32_t)1 << up;
-    t = 1;
-  } else if (t > 31) { /* m < 2^-33 */
-    return 0;
-  }
-  const int64_t p = (int64_t)sum * mantissa;
-  const int32_t high = (int32_t)(p >> 32);
-  const uint32_t fraction = ((uint32_t)high << (32 - t)) | ((uint32_t)p >> t);
-  if (fraction - 0x7FFC0000u <= 0x80000u) return vireo_mcu_scale(sum, m_bits);
-  return (high >> t) + (int32_t)(fraction >> 31);
-}
+/* The same where the clamp to 8 bits follows: |result| past 511 may be any number past 511 of the same sign. */
+int32_t vireo_mcu_scale_8(int32_t sum, uint32_t m_bits);
 
-/* The exact product. Armv6-M multiplies 32 bits by 32 to 32, and its compilers' library multiplies 64 by 64. */
-MCU_INLINE int64_t mcu_product(int32_t sum, int32_t mantissa) {
+/* VIREO_MCU_SHORT: a product of two words is one word, as on Armv6-M. */
+#ifndef VIREO_MCU_SHORT
 #if defined(__ARM_ARCH_6M__)
-  /* mantissa = m 2^7, m of 24 bits: (u 2^16 + v)(a 2^16 + b) of u, a above and v, b below. */
-  const uint32_t m = (uint32_t)mantissa >> 7, v = (uint32_t)sum & 0xFFFFu, b = m & 0xFFFFu;
-  const int32_t u = sum >> 16, a = (int32_t)(m >> 16);
-  uint64_t p = (uint64_t)(uint32_t)(u * a) << 32 | v * b;
-  p += (uint64_t)(int64_t)(u * (int32_t)b) << 16;
-  p += (uint64_t)(v * (uint32_t)a) << 16;
-  return (int64_t)(p << 7);
+#define VIREO_MCU_SHORT 1
 #else
-  return (int64_t)sum * mantissa;
+#define VIREO_MCU_SHORT 0
 #endif
+#endif
+
+/* a / b, where no loop depends on it. */
+uint32_t vireo_mcu_divide(uint32_t a, uint32_t b);
+MCU_INLINE int32_t mcu_divide(int32_t a, int32_t b) {
+  return VIREO_MCU_SHORT ? (int32_t)vireo_mcu_divide((uint32_t)a, (uint32_t)b) : a / b;
 }
 
-/* A multiplier of several sums, taken apart once. */
+/* Without a floating-point unit: float32 arithmetic by integers, of a scale that is a positive normal number.
+ * rne(x / scale), past +-2^20 some number of its sign past that, of any x but a NaN; and the bits of v * scale, for
+ * |v| below 2^23. */
+int32_t vireo_mcu_divide_reals(uint32_t x_bits, uint32_t scale_bits);
+uint32_t vireo_mcu_times_real(int32_t v, uint32_t scale_bits);
+
+/* A multiplier of several sums, made ready once for codes of 8 bits.
+ *
+ * A sum is raised by `up` binary digits, as many as its bound leaves free. The upper word of its product with `factor`
+ * is the result with `shift` digits behind the point, less what the lower word would add. `offset` is a half, the zero
+ * point less the least code, and half of a window: where a result lies so near to a half that the formula's roundings,
+ * the lower word, and a factor of 16 digits (VIREO_MCU_SHORT) could lead to another code, the digits behind the point
+ * are in the window, and the sum goes the long way. requantize.c has the bounds. */
 typedef struct {
   float m;
-  int32_t mantissa, shift; /* as in mcu_scale_8; shift 0: it is too large or too small for that */
+#if !VIREO_MCU_FPU
+  int32_t factor, offset, up, shift;
+#endif
 } mcu_multiplier;
+#if VIREO_MCU_SHORT
+#define MCU_WINDOW 6u /* one sum in 2^6 */
+#else
+#define MCU_WINDOW 10u
+#endif
+/* Sums are within +-most. With a floating-point unit, m is all there is to it: not called there. */
+void vireo_mcu_ready(mcu_multiplier* by, float m, uint32_t most, const vireo_mcu_codes* codes);
 
-MCU_INLINE mcu_multiplier mcu_multiplier_of(float m) {
-  const uint32_t bits = mcu_bits(m);
-  const int32_t t = 125 - (int32_t)(bits >> 23);
-  const mcu_multiplier all = {m, (int32_t)(((bits & 0x7FFFFFu) | 0x800000u) << 7), t < 1 || t > 31 ? 0 : t};
-  return all;
+/* A bound of a sum of `count` products of codes less their zero points, and of a bias. */
+MCU_INLINE uint32_t mcu_most(int32_t count, int has_w_zero, int32_t bias) {
+  const uint32_t products = (uint32_t)count * (has_w_zero ? 255u * 255u : 255u * 128u); /* count is at most 32768 */
+  const uint32_t most = products + (bias < 0 ? 0u - (uint32_t)bias : (uint32_t)bias);
+  return most < products ? UINT32_MAX : most;
 }
 
 /* Whether rounded numbers may be +-2^31, as Cortex-M's FPU gives them; else they are within +-2^30. */
@@ -128,24 +127,7 @@ MCU_INLINE int32_t mcu_scaled(int32_t sum, float m) {
 #if VIREO_MCU_FPU
   return mcu_round((float)sum * m);
 #else
-  return mcu_scale_8(sum, mcu_bits(m));
-#endif
-}
-
-/* mcu_scale_8 where a loop should make no room for it. */
-int32_t vireo_mcu_scale_8(int32_t sum, uint32_t m_bits);
-
-MCU_INLINE int32_t mcu_scaled_by(int32_t sum, const mcu_multiplier* m) {
-#if VIREO_MCU_FPU
-  return mcu_round((float)sum * m->m);
-#else
-  const int32_t t = m->shift;
-  if (t == 0) return vireo_mcu_scale_8(sum, mcu_bits(m->m));
-  const int64_t p = mcu_product(sum, m->mantissa);
-  const int32_t high = (int32_t)(p >> 32);
-  const uint32_t fraction = ((uint32_t)high << (32 - t)) | ((uint32_t)p >> t);
-  if (fraction - 0x7FFC0000u <= 0x80000u) return vireo_mcu_scale(sum, mcu_bits(m->m));
-  return (high >> t) + (int32_t)(fraction >> 31);
+  return vireo_mcu_scale_8(sum, mcu_bits(m));
 #endif
 }
 
@@ -164,16 +146,69 @@ MCU_INLINE int32_t mcu_requantize(int32_t sum, float m, const vireo_mcu_codes* c
   return mcu_to_code(mcu_scaled(sum, m), codes);
 }
 
-MCU_INLINE int32_t mcu_requantize_by(int32_t sum, const mcu_multiplier* m, const vireo_mcu_codes* codes) {
-  return mcu_to_code(mcu_scaled_by(sum, m), codes);
+MCU_INLINE void mcu_make_ready(mcu_multiplier* by, float m, uint32_t most, const vireo_mcu_codes* codes) {
+#if VIREO_MCU_FPU
+  (void)most, (void)codes;
+  by->m = m;
+#else
+  vireo_mcu_ready(by, m, most, codes);
+#endif
+}
+
+#if !VIREO_MCU_FPU
+/* The code of a raised sum less the least code, before the clamp. */
+MCU_INLINE int32_t mcu_of_raised(int32_t raised, const mcu_multiplier* by, const vireo_mcu_codes* codes) {
+#if VIREO_MCU_SHORT
+  const uint32_t low = (uint32_t)raised & 0xFFFFu;
+  const int32_t high = (raised >> 16) * by->factor + (int32_t)(low * (uint32_t)by->factor >> 16);
+#else
+  const int32_t high = (int32_t)((int64_t)raised * by->factor >> 32);
+#endif
+  const int32_t p = high + by->offset;
+  if ((uint32_t)p << (32 - by->shift) >> (32u - MCU_WINDOW) == 0)
+    return vireo_mcu_scale_8(raised >> by->up, mcu_bits(by->m)) + codes->zero - codes->low;
+  return p >> by->shift;
+}
+#endif
+
+/* Sums of which some are already raised: without a floating-point unit only. */
+MCU_INLINE int32_t mcu_raise(int32_t v, const mcu_multiplier* by) {
+#if VIREO_MCU_FPU
+  (void)by;
+  return v;
+#else
+  return (int32_t)((uint32_t)v << by->up);
+#endif
+}
+MCU_INLINE int32_t mcu_requantize_raised(int32_t raised, const mcu_multiplier* by, const vireo_mcu_codes* codes) {
+#if VIREO_MCU_FPU
+  return mcu_requantize(raised, by->m, codes);
+#else
+  const int32_t range = codes->high - codes->low;
+  int32_t y = mcu_of_raised(raised, by, codes);
+  if ((uint32_t)y > (uint32_t)range) y = range & ~(y >> 31);
+  return y + codes->low;
+#endif
+}
+
+MCU_INLINE int32_t mcu_requantize_by(int32_t sum, const mcu_multiplier* by, const vireo_mcu_codes* codes) {
+  return mcu_requantize_raised(mcu_raise(sum, by), by, codes);
 }
 
 #if VIREO_MCU_LANES
 /* Of two sums, in lanes, less the type's least code: for codes that are bounded by their type alone. up: the zero point
  * less that code, in both lanes. */
-MCU_INLINE uint32_t mcu_two_codes(uint32_t low, uint32_t high, float m_low, float m_high, uint32_t up) {
+MCU_INLINE uint32_t mcu_two_codes(uint32_t low, uint32_t high, const mcu_multiplier* by_low,
+                                  const mcu_multiplier* by_high, const vireo_mcu_codes* codes, uint32_t up) {
+#if VIREO_MCU_FPU
+  (void)codes;
   return mcu_clamp_bytes(
-      mcu_add_saturate(mcu_saturated(mcu_scaled((int32_t)low, m_low), mcu_scaled((int32_t)high, m_high)), up));
+      mcu_add_saturate(mcu_saturated(mcu_scaled((int32_t)low, by_low->m), mcu_scaled((int32_t)high, by_high->m)), up));
+#else
+  (void)up;
+  return mcu_clamp_bytes(mcu_saturated(mcu_of_raised(mcu_raise((int32_t)low, by_low), by_low, codes),
+                                       mcu_of_raised(mcu_raise((int32_t)high, by_high), by_high, codes)));
+#endif
 }
 #endif
 

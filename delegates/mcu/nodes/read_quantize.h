@@ -26,7 +26,8 @@ inline const char* why_not_quantize(const NodeView& q) {
   const bool blocks = makes_codes ? q.attrs<attrs::QuantizeLinear>().block_size() != 0 ||
                                         q.attrs<attrs::QuantizeLinear>().precision() != 0
                                   : q.attrs<attrs::DequantizeLinear>().block_size() != 0;
-  return product(scale, 0, scale.rank) != 1 || blocks ? "tuned for one scale for all" : "";
+  if (product(scale, 0, scale.rank) != 1 || blocks) return "tuned for one scale for all";
+  return serves_multipliers(q, 1) ? "" : "tuned for a scale that is known, and a positive normal number";
 }
 
 }  // namespace vireo::mcu

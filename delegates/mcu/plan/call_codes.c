@@ -64,7 +64,7 @@ static int needs_of_quantize(const void* parameters, uint32_t bytes[VIREO_PLAN_O
   const vireo_plan_quantize* const q = (const vireo_plan_quantize*)parameters;
   bytes[0] = (uint32_t)q->count * 4;
   bytes[1] = (uint32_t)q->count;
-  return is_count(q->count) && mcu_are_codes(&q->codes);
+  return is_count(q->count) && mcu_are_codes(&q->codes) && vireo_mcu_multipliers_serve(&q->scale, 1);
 }
 static void run_quantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
   const vireo_plan_quantize* const q = (const vireo_plan_quantize*)parameters;
@@ -77,7 +77,7 @@ static int needs_of_dequantize(const void* parameters, uint32_t bytes[VIREO_PLAN
   const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
   bytes[0] = (uint32_t)q->count;
   bytes[1] = (uint32_t)q->count * 4;
-  return is_count(q->count);
+  return is_count(q->count) && vireo_mcu_multipliers_serve(&q->scale, 1);
 }
 static void run_dequantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
   const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
