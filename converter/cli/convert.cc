@@ -32,6 +32,7 @@ struct ConvertOptions_here {
   ImportOptions import;
   QuantizeRequest by_data;
   std::pair<std::string, std::string> emit;  // what, and the folder; "": nothing
+  bool add = false;                          // to the folder's models
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   bool no_optimize = false, json = false;
@@ -301,6 +302,8 @@ std::vector<uint8_t> add_to(const FileBytes& file, const ConvertOptions_here& op
   return with_targets({file.data(), file.size()}, options.model, profiles, {}, "", reports);
 }
 
+Emission emission_of(const ConvertOptions_here& o) { return {o.emit.first, o.emit.second, o.add}; }
+
 void convert(const ConvertOptions_here& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
   apply_limits(given.limits, given.model, given.json);
@@ -312,8 +315,8 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (!profiles.empty() && options.output.empty() && !emits)
     throw Failure("--target needs a .vireo file to write to", "name it with -o, or a folder with --emit firmware DIR");
   const QuantizeRequest& by_data = options.by_data;
-  const target::Profile* const board =
-      emits ? &firmware_profile(options.emit.first, options.emit.second, profiles) : nullptr;
+  const target::Profile* const board = emits ? &firmware_profile(emission_of(options), profiles) : nullptr;
+  if (options.add && !emits) throw Failure("--add is for --emit firmware", "write --emit firmware DIR --add");
   if (options.output.empty() && options.onnx.empty() && by_data.qdq.empty() && !emits)
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   require_apart({options.model, options.tests, options.signature, options.check, by_data.data, by_data.recipe},
@@ -365,7 +368,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
     check_limits(targets);
     for (size_t i = 0; i < profiles.size(); ++i) {
       if (&profiles[i] == board)
-        write_firmware(options.emit.second, options.model, options.output, file, *targets[i].plan, profiles[i]);
+        write_firmware(emission_of(options), options.model, options.output, file, *targets[i].plan, profiles[i]);
     }
     if (!options.output.empty()) write_file(options.output, file.data(), file.size());
     report.file_bytes = file.size();
@@ -436,7 +439,11 @@ void add_common(Command verb, ConvertOptions_here* options) {
 void add_emit(Command verb, ConvertOptions_here* options) {
   verb.add_option("--emit", options->emit,
                   "KIND DIR: firmware: writes C sources of the model and of all that runs it to this folder, which "
-                  "builds with a compiler alone; --target says for which microcontroller");
+                  "builds with a compiler alone; static-lib: builds them, and keeps the library and its headers; "
+                  "--target says for which microcontroller");
+  verb.add_flag("--add", options->add,
+                "with --emit firmware: adds the model to those that the folder has, for one image with one copy of "
+                "the kernels");
 }
 
 void add_signature(Command verb, ConvertOptions_here* options) {

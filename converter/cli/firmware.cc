@@ -1,7 +1,10 @@
 #include "converter/cli/firmware.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "c_api/cli/app.h"
 #include "c_api/cli/file.h"
@@ -80,17 +83,53 @@ void move_below(const std::string& from, const std::string& folder, const firmwa
   if (code) throw Failure("cannot write " + to.string() + ": " + code.message());
 }
 
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Of a folder on disk, the library that it builds: that and what a program includes stay.
+std::vector<firmware::File> make_library(const std::string& folder, const std::string& name,
+                                         const std::string& compiler, std::vector<firmware::File> files) {
+  const std::string log = folder + "/build.log";
+  std::string quoted = "'";
+  for (const char c : folder) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  quoted += "'";
+  const std::string command = "make -s -C " + quoted + " lib >" + quoted + "/build.log 2>&1";
+  if (std::system(command.c_str()) != 0) {  // NOLINT: the command is this program's own
+    std::string said = read_text(log);
+    said = said.substr(0, said.find('\n'));
+    throw Failure("--emit static-lib: the library does not build: " + said,
+                  "install make and " + compiler + ", or write the sources with --emit firmware");
+  }
+  const std::string library = "lib" + name + ".a";
+  std::vector<firmware::File> kept = {{"lib/" + library, ""}};
+  fs::create_directories(fs::path(folder) / "lib");
+  fs::rename(fs::path(folder) / "build" / library, fs::path(folder) / "lib" / library);
+  for (firmware::File& f : files) {
+    if (f.path == "include/vireo_mcu.h" || f.path == "manifest.json" || f.path.rfind("LICENSES/", 0) == 0) {
+      kept.push_back(std::move(f));
+    } else if (f.path == "model/" + name + ".h") {
+      f.path = "include/" + name + ".h";
+      write_below(folder, f);
+      kept.push_back(std::move(f));
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
-const target::Profile& firmware_profile(const std::string& kind, const std::string& folder,
-                                        const std::vector<target::Profile>& profiles) {
-  if (kind != "firmware")
-    throw Failure("--emit " + kind + ": there is no such kind", "write --emit firmware " + folder);
+const target::Profile& firmware_profile(const Emission& emission, const std::vector<target::Profile>& profiles) {
+  const std::string &kind = emission.kind, &folder = emission.folder, asked = "--emit " + kind;
+  if (kind != "firmware" && kind != "static-lib")
+    throw Failure(asked + ": there is no such kind",
+                  "write --emit firmware " + folder + ", or --emit static-lib " + folder);
   const target::Profile* found = nullptr;
   for (const target::Profile& p : profiles) {
     if (p.firmware.core.empty()) continue;
     if (found != nullptr)
-      throw Failure("--emit firmware is for one microcontroller, and --target names " + found->name + " and " + p.name,
+      throw Failure(asked + " is for one microcontroller, and --target names " + found->name + " and " + p.name,
                     "convert for each, into a folder each");
     found = &p;
   }
@@ -99,20 +138,25 @@ const target::Profile& firmware_profile(const std::string& kind, const std::stri
     for (const target::ShippedProfile& p : target::shipped_profiles()) {
       if (std::strstr(p.text, "\"firmware\"") != nullptr) names += (names.empty() ? "" : ", ") + std::string(p.name);
     }
-    throw Failure("--emit firmware needs to know the microcontroller",
+    throw Failure(asked + " needs to know the microcontroller",
                   "add --target with one of " + names + ", or with a profile that has \"firmware\"");
   }
   (void)core_of(*found);
   std::error_code ignored;
+  if (emission.add && kind != "firmware")
+    throw Failure("--add is for --emit firmware", "make the library of the folder: make lib");
+  if (emission.add && !fs::exists(fs::path(folder) / "manifest.json", ignored))
+    throw Failure("--add: " + folder + " is not a folder that an earlier --emit firmware wrote",
+                  "leave --add out for the first model");
   if (fs::exists(folder, ignored) &&
       (!fs::is_directory(folder, ignored) ||
        (!fs::is_empty(folder, ignored) && !fs::exists(fs::path(folder) / "manifest.json", ignored))))
-    throw Failure("--emit firmware " + folder + ": it is there, and not a folder that an earlier --emit wrote",
+    throw Failure(asked + " " + folder + ": it is there, and not a folder that an earlier --emit wrote",
                   "name a folder that is not there yet, or an empty one");
   return *found;
 }
 
-void write_firmware(const std::string& folder, const std::string& model, const std::string& output,
+void write_firmware(const Emission& emission, const std::string& model, const std::string& output,
                     const std::vector<uint8_t>& file, const FlatPlan& plan, const target::Profile& profile) {
   const std::string name = firmware::identifier(fs::path(output.empty() ? model : output).stem().string());
   SelfTest test;
@@ -148,12 +192,19 @@ void write_firmware(const std::string& folder, const std::string& model, const s
   }
   const firmware::Target target{profile.name, profile.firmware.core, profile.firmware.compiler, profile.firmware.flags,
                                 profile.firmware.board};
-  const std::vector<firmware::File> files =
-      firmware::firmware_folder(plan, target, name, fs::path(model).filename().string(), version_number(), test);
+  const std::string& folder = emission.folder;
+  const std::string earlier = emission.add ? read_text(fs::path(folder) / "manifest.json") : "";
+  std::vector<firmware::File> files;
+  const std::string why = firmware::firmware_folder(plan, target, name, fs::path(model).filename().string(),
+                                                    version_number(), test, earlier, &files);
+  if (!why.empty())
+    throw Failure("--add: " + folder + " cannot take " + name + ": " + why,
+                  "convert its models again, into a new folder");
   const std::string beside = fs::path(folder + "/").parent_path().string() + ".partial";
   std::error_code ignored;
   try {
     for (const firmware::File& f : files) write_below(beside, f);
+    if (emission.kind == "static-lib") files = make_library(beside, name, target.compiler, std::move(files));
     for (const firmware::File& f : files) move_below(beside, folder, f);
   } catch (...) {
     fs::remove_all(beside, ignored);

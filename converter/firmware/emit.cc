@@ -11,6 +11,7 @@
 
 #include "converter/firmware/kernel_numbers.h"
 #include "converter/firmware/sources.h"
+#include "delegates/mcu/plan/plan.h"
 
 namespace vireo::firmware {
 namespace {
@@ -39,6 +40,17 @@ const Board* find_board(const std::string& name) {
   return found == std::end(kBoards) ? nullptr : found;
 }
 
+using Json = nlohmann::ordered_json;
+
+constexpr struct {
+  uint16_t number;
+  const char* name;
+} kKernels[] = {
+#define VIREO_MCU_KERNEL(number, name) {number, #name},
+#include "delegates/mcu/plan/kernels.def"
+#undef VIREO_MCU_KERNEL
+};
+
 // What a kernel brings along.
 struct KernelSources {
   uint16_t number;
@@ -63,16 +75,18 @@ const std::vector<KernelSources>& kernel_sources() {
   return list;
 }
 
-// Bytes of code of a source on the widest of the cores, by gcc 12, and a twentieth more.
+// Bytes of code of a source on a core with vectors, and on the widest of the others, by gcc 12; a twentieth more.
 constexpr struct {
   const char* source;
-  uint32_t bytes;
-} kCode[] = {{"call_codes.c", 610}, {"call_depthwise.c", 105}, {"call_pool.c", 370},  {"call_product.c", 360},
-             {"codes.c", 1430},     {"conv_bounds.c", 555},    {"depthwise.c", 3170}, {"pool.c", 1200},
-             {"product.c", 6310},   {"requantize.c", 730}};
-// The executor, the self-test, startup code, and memory's functions; what a compiler's library computes in its place
-// for cores without a floating-point unit.
+  uint32_t with_vectors, without;
+} kCode[] = {{"call_codes.c", 610, 760},   {"call_depthwise.c", 90, 110}, {"call_pool.c", 340, 430},
+             {"call_product.c", 310, 380}, {"codes.c", 1000, 1420},       {"conv_bounds.c", 510, 555},
+             {"depthwise.c", 5090, 2700},  {"pool.c", 1060, 1080},        {"product.c", 8270, 5860},
+             {"requantize.c", 760, 1820}};
+// The executor, the self-test, startup code, and memory's functions; what a compiler's library computes of a sum and of
+// softmax for cores without a floating-point unit.
 constexpr uint32_t kBaseCode = 2300, kFloatLibrary = 2048, kFloatLibraryOfArmv6 = 4096;
+constexpr uint32_t kCodeOfModel = 400, kTables = 1024;
 // Of the deepest path: 652 to 900 bytes by gcc 12.
 constexpr uint32_t kStack = 1024;
 
@@ -154,6 +168,7 @@ std::vector<std::string> value_names(const FlatPlan& plan) {
   return names;
 }
 
+// A folder holds models, each as its manifest describes it. One of them is made here; others may be there already.
 class Folder {
  public:
   Folder(const FlatPlan& plan, const Target& target, const std::string& name, const std::string& source,
@@ -168,13 +183,29 @@ class Folder {
         test_(test),
         values_(value_names(plan)) {}
 
+  std::string add_to(const std::string& manifest) {
+    const Json earlier = Json::parse(manifest, nullptr, false);
+    if (!earlier.is_object() || !earlier.contains("models") || !earlier["models"].is_array())
+      return "its manifest.json is not one that this version writes";
+    if (earlier.value("converter", "") != converter())
+      return "another version wrote it: " + earlier.value("converter", "nobody knows which");
+    if (earlier.value("target", Json()) != target_json())
+      return "it is for another target: " + earlier["target"].value("name", "");
+    for (const Json& model : earlier["models"]) {
+      if (model.value("name", "") != name_) models_.push_back(model);
+    }
+    return "";
+  }
+
   std::vector<File> run() {
+    models_.push_back(model_json());
     sources();
     files_.push_back({"model/" + name_ + ".h", header()});
     files_.push_back({"model/" + name_ + ".c", constants()});
     files_.push_back({"model/" + name_ + "_arena.c", arena()});
     files_.push_back({"model/" + name_ + "_tests.h", tests_header()});
     files_.push_back({"model/" + name_ + "_tests.c", tests()});
+    files_.push_back({"model/one_arena.c", one_arena()});
     const Words words = this->words();
     const std::string board = std::string("board/") + board_.name + "/";
     files_.push_back({board + "startup.c", filled(std::string(board_.family) + "/startup.c", words)});
@@ -183,7 +214,8 @@ class Folder {
     files_.push_back({"board/semihosting.h", filled("semihosting.h", words)});
     files_.push_back({"board/libc/string.h", filled("libc/string.h", words)});
     files_.push_back({"board/libc/memory.c", filled("libc/memory.c", words)});
-    files_.push_back({"test/selftest.c", filled("test/selftest.c", {{"thismodel", name_}, {"THISMODEL", up_}})});
+    files_.push_back({"test/selftest.c", filled("test/selftest.c", words)});
+    files_.push_back({"test/models.h", test_models()});
     files_.push_back({"tools/budget.awk", filled("budget.awk", words)});
     files_.push_back({"Makefile", filled("Makefile", words)});
     files_.push_back({"CMakeLists.txt", filled("CMakeLists.txt", words)});
@@ -194,24 +226,55 @@ class Folder {
   }
 
  private:
+  std::string converter() const { return "vireo " + version_; }
+  std::string library() const { return models_[0]["name"].get<std::string>(); }  // the first model's
+
+  std::set<std::string> kernels() const {
+    std::set<std::string> all;
+    for (const Json& model : models_) {
+      for (const Json& kernel : model["kernels"]) all.insert(kernel.get<std::string>());
+    }
+    return all;
+  }
+  uint32_t sum(const char* what) const {
+    uint32_t bytes = 0;
+    for (const Json& model : models_) bytes += model["bytes"][what].get<uint32_t>();
+    return bytes;
+  }
+  uint32_t largest_arena() const {
+    uint32_t most = 0;
+    for (const Json& model : models_) most = std::max(most, model["bytes"]["arena"].get<uint32_t>());
+    return most;
+  }
+  // A text of each model, with NAME and UP as its names.
+  std::string each(const std::string& text) const {
+    std::string all;
+    for (const Json& model : models_) {
+      const std::string name = model["name"].get<std::string>();
+      all += replaced(replaced(text, "NAME", name), "UP", upper(name));
+    }
+    return all;
+  }
+
   void sources() {
     std::set<std::string> of_plan = {"call.h", "kernels.def", "plan.h", "vireo_mcu.c"};
     std::set<std::string> of_kernels = {"lanes.h", "product.h", "requantize.c", "requantize.h"};
     std::string cases;
-    std::map<uint16_t, std::string> linked;
-    for (const PlanStep& s : plan_.steps) linked.emplace(s.number, s.kernel);
-    for (const KernelSources& k : kernel_sources()) {
-      if (linked.count(k.number) == 0) continue;
-      of_plan.insert(k.plan.begin(), k.plan.end());
-      of_kernels.insert(k.kernels.begin(), k.kernels.end());
+    const std::set<std::string> linked = kernels();
+    for (const auto& kernel : kKernels) {
+      if (linked.count(kernel.name) == 0) continue;
+      cases += "    case " + std::to_string(kernel.number) + ": return &vireo_mcu_" + kernel.name + "_kernel;\n";
+      for (const KernelSources& k : kernel_sources()) {
+        if (k.number != kernel.number) continue;
+        of_plan.insert(k.plan.begin(), k.plan.end());
+        of_kernels.insert(k.kernels.begin(), k.kernels.end());
+      }
     }
-    for (const auto& [number, kernel] : linked)
-      cases += "    case " + std::to_string(number) + ": return &vireo_mcu_" + kernel + "_kernel;\n";
     for (const std::string& f : of_plan) files_.push_back(copied("delegates/mcu/plan/", f, "src/"));
     for (const std::string& f : of_kernels) files_.push_back(copied("delegates/mcu/kernels/", f, "src/"));
     files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu.h", "include/"));
     files_.push_back({"src/linked.c",
-                      "/* The kernels of this folder's plan: others are not linked. */\n"
+                      "/* The kernels of this folder's plans: others are not linked. */\n"
                       "#include <stddef.h>\n\n#include \"call.h\"\n\n"
                       "const vireo_mcu_kernel* vireo_mcu_kernel_of(uint32_t number) {\n"
                       "  switch (number) {\n" +
@@ -219,7 +282,11 @@ class Folder {
   }
 
   std::string library_sources() const {
-    std::set<std::string> list = {"model/" + name_ + ".c", "model/" + name_ + "_arena.c"};
+    std::set<std::string> list = {"model/one_arena.c"};
+    for (const Json& model : models_) {
+      const std::string base = "model/" + model["name"].get<std::string>();
+      list.insert({base + ".c", base + "_arena.c"});
+    }
     for (const File& f : files_) {
       if (f.path.compare(0, 4, "src/") == 0 && f.path.compare(f.path.size() - 2, 2, ".c") == 0) list.insert(f.path);
     }
@@ -252,7 +319,12 @@ class Folder {
     text += "#define " + up_ + "_INPUTS " + std::to_string(plan_.inputs.size()) + "u\n";
     text += "#define " + up_ + "_OUTPUTS " + std::to_string(plan_.outputs.size()) + "u\n\n";
     text += "extern const uint32_t " + name_ + "_plan[" + up_ + "_PLAN_BYTES / 4];\n";
-    text += "extern uint64_t " + name_ + "_arena[" + up_ + "_ARENA_BYTES / 8];\n\n";
+    text +=
+        "/* Models whose runs never overlap can share an arena: of the size of the largest. */\n#ifdef "
+        "VIREO_MCU_ONE_ARENA\n"
+        "extern uint64_t vireo_mcu_arena[];\n#define " +
+        name_ + "_arena vireo_mcu_arena\n#else\nextern uint64_t " + name_ + "_arena[" + up_ +
+        "_ARENA_BYTES / 8];\n#endif\n\n";
     text += "/* Once, before the first run. The session and the arena serve no other model meanwhile. */\n";
     text += "static inline vireo_mcu_status " + name_ +
             "_open(vireo_mcu_session* session) {\n  return vireo_mcu_open(session, " + name_ + "_plan, " + up_ +
@@ -286,13 +358,28 @@ class Folder {
     return text + "};\n";
   }
 
+  static std::string ram_section() {
+    return "#ifndef VIREO_MCU_RAM\n#define VIREO_MCU_RAM /* where arenas lie: a section attribute */\n#endif\n\n";
+  }
   std::string arena() const {
-    return title() + "#include \"" + name_ + ".h\"\n\n" +
-           "#ifndef VIREO_MCU_RAM\n#define VIREO_MCU_RAM /* where arenas lie: a section attribute */\n#endif\n\n" +
-           "VIREO_MCU_RAM uint64_t " + name_ + "_arena[" + up_ + "_ARENA_BYTES / 8];\n";
+    return title() + "#include \"" + name_ + ".h\"\n\n" + ram_section() + "#ifndef VIREO_MCU_ONE_ARENA\n" +
+           "VIREO_MCU_RAM uint64_t " + name_ + "_arena[" + up_ + "_ARENA_BYTES / 8];\n#endif\n";
+  }
+  std::string one_arena() const {
+    return "/* The arena of all models, where their runs never overlap: make ARENA=one, or -DVIREO_MCU_ONE_ARENA. */\n"
+           "#include <stdint.h>\n\n" +
+           ram_section() + "#ifdef VIREO_MCU_ONE_ARENA\nextern uint64_t vireo_mcu_arena[];\n" +
+           "VIREO_MCU_RAM uint64_t vireo_mcu_arena[" + std::to_string(largest_arena()) + " / 8];\n#endif\n";
   }
 
   // ---- The self-test
+
+  std::string test_models() const {
+    return "/* The models of this folder, as the self-test runs them. */\n#ifndef TEST_MODELS_H_\n#define "
+           "TEST_MODELS_H_\n\n" +
+           each("#include \"NAME.h\"\n#include \"NAME_tests.h\"\n") + "\n#define IMAGE_STACK_BYTES " +
+           std::to_string(stack_budget()) + "u\n#define MODELS(M)" + each(" M(NAME, UP)") + "\n\n#endif\n";
+  }
 
   std::string tests_header() const {
     const auto cases = static_cast<uint32_t>(test_.cases.size()) + test_.made_up;
@@ -364,20 +451,22 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
   // ---- Budgets
 
   static uint32_t stack_budget() { return kStack; }
+  // Code, and initial data.
   uint32_t text_budget() const {
-    uint32_t bytes =
-        plan_.bytes() + kBaseCode + (target_.core == "cortex-m0plus" ? kFloatLibraryOfArmv6 : kFloatLibrary);
+    const std::set<std::string> linked = kernels();
+    const bool real = linked.count("add") + linked.count("softmax") != 0, vectors = target_.core == "cortex-m55";
+    uint32_t bytes = kBaseCode + static_cast<uint32_t>(models_.size()) * kCodeOfModel;
+    if (real) bytes += target_.core == "cortex-m0plus" ? kFloatLibraryOfArmv6 : kFloatLibrary;
     for (const auto& code : kCode) {
       const bool here = std::any_of(files_.begin(), files_.end(),
                                     [&](const File& f) { return f.path == std::string("src/") + code.source; });
-      bytes += here ? code.bytes : 0;
-    }
-    for (const auto& inputs : test_.cases) {
-      for (const auto& input : inputs) bytes += static_cast<uint32_t>(input.size()) + 32;
+      bytes += !here ? 0 : vectors ? code.with_vectors : code.without;
     }
     return bytes;
   }
-  uint32_t ram_budget() const { return plan_.arena_bytes + stack_budget() + 64; }
+  // Plans with their weights, inputs of tests that are kept, tables and texts.
+  uint32_t rodata_budget() const { return sum("plan") + sum("tests") + kTables; }
+  uint32_t ram_budget(uint32_t arenas) const { return arenas + stack_budget() + 64; }
 
   std::string usage() const {
     std::string text;
@@ -394,10 +483,10 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
     const bool arm = std::string(board_.family) == "cortex-m";
     const Words words = {
         {"NAME", name_},
-        {"NAME_UP", up_},
+        {"LIBRARY", library()},
         {"TARGET", target_.name},
         {"SOURCE", source_},
-        {"HASH", std::to_string(test_.hash)},
+        {"TEST_SOURCES", each(" model/NAME_tests.c")},
         {"BOARD", board_.name},
         {"FLASH", board_.flash},
         {"RAM", board_.ram},
@@ -411,48 +500,64 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
                               " -c \"program build/selftest.elf verify reset exit\"   # with a board of your own"},
         {"LIBRARY_SOURCES", library_sources()},
         {"TEXT_BUDGET", std::to_string(text_budget())},
-        {"RAM_BUDGET", std::to_string(ram_budget())},
+        {"RODATA_BUDGET", std::to_string(rodata_budget())},
+        {"RAM_BUDGET", std::to_string(ram_budget(sum("arena")))},
+        {"ONE_ARENA_RAM_BUDGET", std::to_string(ram_budget(largest_arena()))},
         {"STACK_BUDGET", std::to_string(stack_budget())},
-        {"PLAN_BYTES", std::to_string(plan_.bytes())},
-        {"ARENA_BYTES", std::to_string(plan_.arena_bytes)},
+        {"MODEL_ROWS", model_rows()},
         {"USAGE", usage()}};
     Words marked;
     for (const auto& [word, value] : words) marked.emplace_back("@" + word + "@", value);
     return marked;
   }
 
-  nlohmann::json values_json(const std::vector<PlanValue>& list, size_t first) const {
-    nlohmann::json out = nlohmann::json::array();
+  Json values_json(const std::vector<PlanValue>& list, size_t first) const {
+    Json out = Json::array();
     for (size_t i = 0; i < list.size(); ++i) {
-      nlohmann::json v = {{"name", list[i].name}, {"c_name", values_[first + i]}, {"type", dtype_name(list[i].dtype)},
-                          {"dims", list[i].dims}, {"offset", list[i].offset},     {"bytes", list[i].bytes}};
+      Json v = {{"name", list[i].name}, {"c_name", values_[first + i]}, {"type", dtype_name(list[i].dtype)},
+                {"dims", list[i].dims}, {"offset", list[i].offset},     {"bytes", list[i].bytes}};
       if (list[i].quantized) v["scale"] = list[i].scale, v["zero"] = list[i].zero;
       out.push_back(std::move(v));
     }
     return out;
   }
 
-  std::string manifest() const {
-    nlohmann::ordered_json out;
-    out["model"] = name_;
+  std::string model_rows() const {
+    std::string rows;
+    for (const Json& model : models_)
+      rows += "| `" + model["name"].get<std::string>() + "` of `" + model["source"].get<std::string>() + "` | " +
+              std::to_string(model["bytes"]["plan"].get<uint32_t>()) + " | " +
+              std::to_string(model["bytes"]["arena"].get<uint32_t>()) + " | " +
+              std::to_string(model["selftest"]["hash"].get<uint32_t>()) + " |\n";
+    return rows;
+  }
+
+  Json target_json() const {
+    return {{"name", target_.name},
+            {"core", target_.core},
+            {"compiler", target_.compiler},
+            {"flags", target_.flags},
+            {"board", target_.board}};
+  }
+
+  Json model_json() const {
+    size_t tests = 0;
+    for (const auto& inputs : test_.cases) {
+      for (const auto& input : inputs) tests += input.size() + 32;
+    }
+    Json out;
+    out["name"] = name_;
     out["source"] = source_;
-    out["converter"] = "vireo " + version_;
-    out["target"] = {{"name", target_.name},
-                     {"core", target_.core},
-                     {"compiler", target_.compiler},
-                     {"flags", target_.flags},
-                     {"board", target_.board}};
     out["model_hash"] = hex(plan_.model);
-    out["plan_version"] = 1;
     out["bytes"] = {{"plan", plan_.bytes()},
                     {"constants", plan_.constant_bytes},
                     {"arena", plan_.arena_bytes},
-                    {"arena_lower_bound", plan_.lower_bound_bytes}};
-    out["budgets"] = {{"text", text_budget()}, {"ram", ram_budget()}, {"stack", stack_budget()}};
+                    {"arena_lower_bound", plan_.lower_bound_bytes},
+                    {"tests", tests}};
     out["inputs"] = values_json(plan_.inputs, 0);
     out["outputs"] = values_json(plan_.outputs, plan_.inputs.size());
     std::set<std::string> kernels;
-    nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+    Json layers = Json::array();
     for (const PlanStep& s : plan_.steps) {
       kernels.insert(s.kernel);
       layers.push_back({{"node", s.node},
@@ -465,6 +570,23 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
     out["kernels"] = kernels;
     out["layers"] = layers;
     out["selftest"] = {{"hash", test_.hash}, {"cases", test_.cases.size() + test_.made_up}};
+    return out;
+  }
+
+  std::string manifest() const {
+    Json out;
+    out["library"] = library();
+    out["converter"] = converter();
+    out["target"] = target_json();
+    out["plan_version"] = VIREO_PLAN_VERSION;
+    out["kernels"] = kernels();
+    out["bytes"] = {{"plans", sum("plan")}, {"arenas", sum("arena")}, {"one_arena", largest_arena()}};
+    out["budgets"] = {{"text", text_budget()},
+                      {"rodata", rodata_budget()},
+                      {"ram", ram_budget(sum("arena"))},
+                      {"ram_one_arena", ram_budget(largest_arena())},
+                      {"stack", stack_budget()}};
+    out["models"] = models_;
     return out.dump(2) + "\n";
   }
 
@@ -474,6 +596,7 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
   const std::string name_, up_, source_, version_;
   const SelfTest& test_;
   const std::vector<std::string> values_;
+  std::vector<Json> models_;  // in the order in which they came
   std::vector<File> files_;
 };
 
@@ -526,9 +649,15 @@ uint32_t test_hash(uint32_t so_far, const void* bytes, size_t count) {
   return so_far;
 }
 
-std::vector<File> firmware_folder(const FlatPlan& plan, const Target& target, const std::string& name,
-                                  const std::string& source, const std::string& version, const SelfTest& test) {
-  return Folder(plan, target, name, source, version, test).run();
+std::string firmware_folder(const FlatPlan& plan, const Target& target, const std::string& name,
+                            const std::string& source, const std::string& version, const SelfTest& test,
+                            const std::string& earlier, std::vector<File>* out) {
+  Folder folder(plan, target, name, source, version, test);
+  if (!earlier.empty()) {
+    if (std::string why = folder.add_to(earlier); !why.empty()) return why;
+  }
+  *out = folder.run();
+  return "";
 }
 
 }  // namespace vireo::firmware

@@ -36,9 +36,11 @@ struct File {
   std::string text;
 };
 
-// `name`: of the model, a C identifier; `source`: the file it was made from.
-std::vector<File> firmware_folder(const FlatPlan& plan, const Target& target, const std::string& name,
-                                  const std::string& source, const std::string& version, const SelfTest& test);
+// `name`: of the model, a C identifier; `source`: the file it was made from; `earlier`: "", or the manifest of a folder
+// that gets this model beside those that it has. Returns "", or why the model cannot be added.
+std::string firmware_folder(const FlatPlan& plan, const Target& target, const std::string& name,
+                            const std::string& source, const std::string& version, const SelfTest& test,
+                            const std::string& earlier, std::vector<File>* out);
 
 // `text` as a C identifier in lower case.
 std::string identifier(const std::string& text);

@@ -16,6 +16,7 @@ function deepest(f,    i, n, most, d, callees) {
 }
 $1 == ".text" || $1 == ".ARM.exidx" { sum_text += $2 }
 $1 == ".data" { sum_text += $2 }
+$1 == ".rodata" { sum_rodata += $2 }
 $1 == ".data" || $1 == ".bss" || $1 == ".stack" { sum_ram += $2 }
 /^node:/ && match($0, /title: "[^"]*"/) {
   f = substr($0, RSTART + 8, RLENGTH - 9)
@@ -38,6 +39,7 @@ function tell(what, used, budget) {
 END {
   used = deepest("main")
   tell("text", sum_text, text)
+  tell("rodata", sum_rodata, rodata)
   tell("ram", sum_ram, ram)
   tell("stack", used, stack)
   path = "main"

@@ -1,8 +1,7 @@
-/* Runs the model on the cases of thismodel_tests.c. Prints one hash over all results, which has to be the one that the
- * converting machine computed, and how deep the stack was. */
+/* Runs each model on the cases of model/NAME_tests.c. Prints one hash over all results of each, which has to be the one
+ * that the converting machine computed, and how deep the stack was. */
 #include "board.h"
-#include "thismodel.h"
-#include "thismodel_tests.h"
+#include "models.h"
 
 /* Around a run: what counts instructions looks for them. */
 void count_begin(void);
@@ -26,24 +25,10 @@ static uint32_t hash_of(uint32_t hash, const uint8_t* bytes, uint32_t count) { /
   return hash;
 }
 
-int main(void) {
-  vireo_mcu_session session;
-  uint32_t hash = 2166136261u, bytes;
-  vireo_mcu_status status = thismodel_open(&session);
-  for (uint32_t c = 0; status == VIREO_MCU_OK && c < THISMODEL_TEST_CASES; ++c) {
-    thismodel_test_inputs(&session, c);
-    count_begin();
-    status = vireo_mcu_run(&session);
-    count_end();
-    for (uint32_t o = 0; o < THISMODEL_OUTPUTS; ++o) {
-      const uint8_t* const y = (const uint8_t*)vireo_mcu_output(&session, o, &bytes);
-      hash = hash_of(hash, y, bytes);
-    }
-  }
-  board_write("thismodel hash ");
+static int tell(const char* model, vireo_mcu_status status, uint32_t hash, uint32_t expected) {
+  board_write(model);
+  board_write(" hash ");
   write_number(hash);
-  board_write("\nstack ");
-  write_number(board_stack_used());
   board_write("\n");
   if (status != VIREO_MCU_OK) {
     board_write("status ");
@@ -51,15 +36,48 @@ int main(void) {
     board_write("\n");
     return 1;
   }
-  if (hash != THISMODEL_TEST_HASH) {
-    board_write("expected ");
-    write_number(THISMODEL_TEST_HASH);
-    board_write("\n");
-    return 1;
+  if (hash == expected) return 0;
+  board_write("expected ");
+  write_number(expected);
+  board_write("\n");
+  return 1;
+}
+
+static vireo_mcu_status run(vireo_mcu_session* session, uint32_t outputs, uint32_t* hash) {
+  uint32_t bytes;
+  count_begin();
+  const vireo_mcu_status status = vireo_mcu_run(session);
+  count_end();
+  for (uint32_t o = 0; o < outputs; ++o) {
+    const uint8_t* const y = (const uint8_t*)vireo_mcu_output(session, o, &bytes);
+    *hash = hash_of(*hash, y, bytes);
   }
-  if (board_stack_used() > THISMODEL_STACK_BYTES) {
+  return status;
+}
+
+#define TEST(model, MODEL)                                                        \
+  static int test_##model(void) {                                                 \
+    vireo_mcu_session session;                                                    \
+    uint32_t hash = 2166136261u;                                                  \
+    vireo_mcu_status status = model##_open(&session);                             \
+    for (uint32_t c = 0; status == VIREO_MCU_OK && c < MODEL##_TEST_CASES; ++c) { \
+      model##_test_inputs(&session, c);                                           \
+      status = run(&session, MODEL##_OUTPUTS, &hash);                             \
+    }                                                                             \
+    return tell(#model, status, hash, MODEL##_TEST_HASH);                         \
+  }
+MODELS(TEST)
+
+int main(void) {
+  int failed = 0;
+#define CALL(model, MODEL) failed |= test_##model();
+  MODELS(CALL)
+  board_write("stack ");
+  write_number(board_stack_used());
+  board_write("\n");
+  if (board_stack_used() > IMAGE_STACK_BYTES) {
     board_write("the stack is deeper than its budget\n");
-    return 1;
+    failed = 1;
   }
-  return 0;
+  return failed;
 }
