@@ -17,6 +17,7 @@
 #include "c_api/cli/tuning.h"
 #include "converter/cli/verbs.h"
 #include "converter/emit/packed_file.h"
+#include "converter/firmware/cost.h"
 #include "converter/firmware/emit.h"
 #include "quant/schemes/scheme.h"
 #include "sdk/format/container.h"
@@ -333,6 +334,8 @@ class Preparation {
     flat_name_.bytes = flat_.size();
     report_.arena_of = "plan";
     report_.arena_bytes = plan->arena_bytes;
+    const std::string column = firmware::cost_column(profile_.firmware.core, profile_.firmware.flags);
+    for (const uint64_t count : firmware::instructions_of(*plan, core, column)) report_.instructions += count;
     report_.broken.clear();
     if (profile_.arena_bytes != 0 && plan->arena_bytes > profile_.arena_bytes)
       report_.broken.push_back("target " + profile_.name + ": the arena takes " + std::to_string(plan->arena_bytes) +
@@ -524,6 +527,7 @@ Json json_of(const TargetReport& report, bool nodes) {
               {"devices", devices},
               {"arena_bytes", report.arena_bytes},
               {"arena_of", report.arena_of},
+              {"instructions", report.instructions > 0 ? Json(report.instructions) : Json()},
               {"constants", report.constants},
               {"packed_bytes", report.packed_bytes},
               {"parts", report.parts},
@@ -585,8 +589,15 @@ std::string text_of(const TargetReport& report) {
     text += ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes);
   if (report.parts > 0)
     text += ", compiled " + std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes);
+  if (report.instructions > 0) {
+    char count[64];
+    snprintf(count, sizeof count, ", %.3g million instructions a run", static_cast<double>(report.instructions) / 1e6);
+    text += count;
+  }
   text += "\n";
-  for (const TargetReport::Device& d : report.devices) text += text_of(d);
+  for (const TargetReport::Device& d : report.devices) {
+    if (report.plan == nullptr) text += text_of(d);  // a plan is of one device, and this machine's times are not its
+  }
   for (const TargetReport::Trouble& t : report.troubles)
     text += "  target " + report.name + " does not compute in this type: \"" + t.node + "\", " + t.what + "\n";
   for (const std::string& line : report.refused) text += "  target " + report.name + " cannot run it: " + line + "\n";

@@ -56,6 +56,7 @@ struct TargetReport {
   // scratch and tables of this machine say nothing of it, the "tensors" of the file's portable plan, or, where it has
   // none, "planned tensors": as this machine's kernels need them; "plan": the arena of a flat plan, to the byte.
   std::string arena_of = "session";
+  uint64_t instructions = 0;  // of a run of a flat plan on its core
   uint64_t arena_bytes = 0, packed_bytes = 0, compiled_bytes = 0;
   uint64_t arena_limit = 0, file_bytes = 0, file_limit = 0;  // limits: 0 where the profile has none
 };

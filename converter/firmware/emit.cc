@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
 #include "converter/firmware/sources.h"
 #include "delegates/mcu/plan/plan.h"
@@ -558,16 +559,23 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
     out["outputs"] = values_json(plan_.outputs, plan_.inputs.size());
     std::set<std::string> kernels;
     Json layers = Json::array();
-    for (const PlanStep& s : plan_.steps) {
+    const std::vector<uint64_t> costs =
+        instructions_of(plan_, *find_core(target_.core), cost_column(target_.core, target_.flags));
+    uint64_t all = 0;
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const PlanStep& s = plan_.steps[i];
       kernels.insert(s.kernel);
+      all += costs[i];
       layers.push_back({{"node", s.node},
                         {"op", s.op},
                         {"kernel", s.kernel},
                         {"products", s.products},
+                        {"instructions", costs[i]},
                         {"scratch", s.scratch_bytes},
                         {"output", {{"offset", s.output_offset}, {"bytes", s.output_bytes}}}});
     }
     out["kernels"] = kernels;
+    out["instructions"] = all;
     out["layers"] = layers;
     out["selftest"] = {{"hash", test_.hash}, {"cases", test_.cases.size() + test_.made_up}};
     return out;

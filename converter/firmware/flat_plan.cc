@@ -33,8 +33,10 @@ static_assert(sizeof(vireo_mcu_conv) == 84 && sizeof(vireo_mcu_gemm) == 32 && si
               sizeof(vireo_plan_quantize) == 20 && sizeof(vireo_plan_dequantize) == 12);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
 
-constexpr Core kCores[] = {{"cortex-m0plus", 2}, {"cortex-m3", 4},  {"cortex-m4", 4}, {"cortex-m7", 4},
-                           {"cortex-m33", 4},    {"cortex-m55", 4}, {"rv32imc", 4},   {"rv32imafc", 4}};
+constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false}, {"cortex-m3", 4, false, false},
+                           {"cortex-m4", 4, true, false},      {"cortex-m7", 4, true, false},
+                           {"cortex-m33", 4, true, false},     {"cortex-m55", 4, true, true},
+                           {"rv32imc", 4, false, false},       {"rv32imafc", 4, false, false}};
 
 const char* name_of(uint16_t kernel) {
   switch (kernel) {

@@ -19,6 +19,7 @@ namespace vireo::firmware {
 struct Core {
   const char* name;  // "cortex-m4"
   int32_t tile;      // VIREO_MCU_TILE there
+  bool lanes, vectors;
 };
 // Null where there is no such core; the names of all, with commas.
 const Core* find_core(const std::string& name);

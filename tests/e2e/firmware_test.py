@@ -17,6 +17,9 @@ VECTORS = support.ROOT / "tests" / "smoke" / "kws_dscnn_mfcc.npz"
 WORK = support.room("firmware")
 SHAPE = ("--shape", "features=1,1,49,10")
 QUANTIZE = (*SHAPE, "--quantize", "int8", "--calibrate", VECTORS, "-i", "features=c0_in0")
+SAMPLES = support.ROOT / "samples" / "models"
+# More models, for images of several: their inputs' sizes.
+OTHERS = {"digit_mobile": "image=1,1,32,32", "glyphs": "image=1,1,24,24", "kws_dscnn": "features=1,1,49,40"}
 PICTURE = support.ROOT / "samples" / "models" / "digit_mobile.onnx"
 QUANTIZE_PICTURE = ("--shape", "image=1,1,32,32", "--quantize", "int8", "--calibrate", PICTURE.with_suffix(".npz"), "-i", "image=c0_in0")
 # In a default run the first, fifth and ninth: lanes and FPU, vectors, and the one without either.
@@ -73,9 +76,25 @@ def without(*programs):
     return ""
 
 
+def tools_missing(target):
+    return without("make", "arm-none-eabi-gcc" if "cortex" in target else "riscv64-unknown-elf-gcc",
+                   "qemu-system-arm" if "cortex" in target else "qemu-system-riscv32")
+
+
+def count_instructions(folder, about):
+    """Of all runs of the self-test on the emulated core, by the plug-in of tests/smoke."""
+    counter, counts, image = WORK / "counter.so", folder / "build" / "counts", folder / "build" / "selftest.elf"
+    if not counter.exists():
+        run("cc", "-O2", "-shared", "-fPIC", "-o", counter, support.ROOT / "tests" / "smoke" / "counter.c")
+    names = run(about["target"]["compiler"].removesuffix("gcc") + "nm", image).stdout
+    marks = ",".join(f"{of}={re.search(rf'^(.*) . count_{of}$', names, re.M)[1]}" for of in ("begin", "end"))
+    qemu = re.search(r"qemu-system.*native", (folder / "Makefile").read_text())[0].split()
+    run(*qemu, "-kernel", image, "-plugin", f"{counter},{marks},out={counts}")
+    return int(counts.read_text().split()[0])
+
+
 def on_core(test, target):
-    reason = without("make", "arm-none-eabi-gcc" if "cortex" in target else "riscv64-unknown-elf-gcc",
-                     "qemu-system-arm" if "cortex" in target else "qemu-system-riscv32")
+    reason = tools_missing(target)
     if reason:
         test.skipTest(reason)
     folder = emit(target)
@@ -96,12 +115,49 @@ def on_core(test, target):
     painted = int(re.search(r"^stack (\d+)$", said, re.M)[1])
     test.assertLessEqual(painted, sizes["stack"] + 16)
     test.assertLessEqual(sizes["stack"] - painted, 100)
+    told = about["models"][0]["instructions"]
+    counted = count_instructions(folder, about) / about["models"][0]["selftest"]["cases"]
+    test.assertEqual(told, sum(layer["instructions"] for layer in about["models"][0]["layers"]))
+    test.assertLess(abs(told / counted - 1), 0.15, (told, counted))
     tool = about["target"]["compiler"].removesuffix("gcc") + "nm"
     image = run(tool, folder / "build" / "selftest.elf").stdout
     test.assertIsNone(re.search(r" (malloc|free|_sbrk|__cxa\w+|__aeabi_[u]?ldivmod|__u?divdi3|_init)$", image, re.M), image)
 
 
-Cores = support.cases("", {target: lambda test, target=target: on_core(test, target) for target in CORES})
+def quantized(name):
+    """The model in int8, as a QDQ file: made once for all cores."""
+    file = WORK / f"{name}_int8.onnx"
+    if not file.exists():
+        shape = OTHERS[name]
+        support.vireo("quantize", SAMPLES / f"{name}.onnx", "--shape", shape, "--data", SAMPLES / f"{name}.npz",
+                      "-i", shape.split("=")[0] + "=c0_in0", "--emit-onnx", file)
+    return file
+
+
+def models_on_core(test, target):
+    """One image of all models: its hashes are those of this machine's sessions, and it takes the instructions that were told."""
+    folder = emit(target, name=f"models_{target}")
+    for name in OTHERS:
+        support.vireo("convert", quantized(name), "--target", target, "--emit", "firmware", folder, "--add")
+    about = manifest(folder)
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    built = run("make", "-j2", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    ran = run("make", "-s", "test", cwd=folder)
+    said = ran.stdout + ran.stderr
+    test.assertEqual(ran.returncode, 0, said)
+    test.assertEqual(len(about["models"]), 1 + len(OTHERS))
+    for model in about["models"]:
+        test.assertIn(f"{model['name']} hash {model['selftest']['hash']}\n", said)
+    told = sum(m["instructions"] * m["selftest"]["cases"] for m in about["models"])
+    test.assertLess(abs(told / count_instructions(folder, about) - 1), 0.15)
+
+
+# The hashes are the same on all cores, for all are this machine's.
+Cores = support.cases("", {target: lambda test, target=target: on_core(test, target) for target in CORES} | {
+    f"models_on_{target}": lambda test, target=target: models_on_core(test, target) for target in CORES})
 
 
 class Folder(unittest.TestCase):
@@ -194,6 +250,7 @@ class Folder(unittest.TestCase):
         # In place: one tensor of 8,000 bytes, and scratch memory. As `check` says it.
         self.assertLessEqual(about["models"][0]["bytes"]["arena"], 10800)
         told = json.loads(support.vireo("convert", MODEL, *QUANTIZE, "--target", "cortex-m4", "-o", WORK / "told.vireo", "--json").stdout)
+        self.assertEqual(told["targets"][0]["instructions"], about["models"][0]["instructions"])
         self.assertEqual((told["targets"][0]["arena_bytes"], told["targets"][0]["arena_of"]), (about["models"][0]["bytes"]["arena"], "plan"))
 
     def test_tests_of_the_file_are_kept(self):
@@ -225,6 +282,16 @@ class Folder(unittest.TestCase):
         self.assertIn("IntConv", support.vireo("inspect", file).stdout)
 
 
+class Costs(unittest.TestCase):
+    def test_layers_take_what_costs_say(self):
+        """Where a kernel became faster, costs.def is to be measured anew."""
+        reason = tools_missing("cortex-m4") or ("" if list(support.BUILD.rglob("mcu_cost_cases")) else "mcu_cost_cases is not built")
+        if reason:
+            self.skipTest(reason)
+        done = run("python3", "-B", support.ROOT / "tests" / "smoke" / "fit_costs.py", support.BUILD, "--check", "cortex-m4")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Refusals(unittest.TestCase):
     def refused(self, *arguments):
         done = support.vireo("convert", *arguments, check=False)
@@ -238,8 +305,22 @@ class Refusals(unittest.TestCase):
         self.assertIn("vireo quantize MODEL", said)
         self.assertFalse((WORK / "refused").exists())
         checked = support.vireo("check", MODEL, *SHAPE, "--target", "cortex-m4", check=False)
+        self.assertNotIn("instructions a run", checked.stdout)
         self.assertEqual(checked.returncode, 1)
         self.assertIn('target cortex-m4 cannot run it: conv node "/body/body.0/Conv"', checked.stdout)
+
+    def test_check_says_what_the_image_will_take(self):
+        qdq = WORK / "checked_qdq.onnx"
+        support.vireo("quantize", MODEL, *SHAPE, "--data", VECTORS, "-i", "features=c0_in0", "--emit-onnx", qdq)
+        told = json.loads(support.vireo("check", qdq, "--target", "cortex-m4", "--json").stdout)["targets"][0]
+        folder = WORK / "checked"
+        shutil.rmtree(folder, ignore_errors=True)
+        support.vireo("convert", qdq, "--target", "cortex-m4", "--emit", "firmware", folder)
+        model = manifest(folder)["models"][0]
+        self.assertEqual((told["arena_bytes"], told["instructions"]), (model["bytes"]["arena"], model["instructions"]))
+        said = support.vireo("check", qdq, "--target", "cortex-m4").stdout
+        self.assertRegex(said, r"target +cortex-m4: arena [0-9.]+ KiB.*, 4\.[0-9]+ million instructions a run")
+        self.assertNotIn(" us expected", said)
 
     def test_open_sizes(self):
         options = ("--quantize", "int8", "--calibrate", VECTORS, "-i", "features=c0_in0", "--target", "cortex-m4", "--emit", "firmware")

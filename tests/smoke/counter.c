@@ -2,6 +2,8 @@
  * each function. For regressions: a count is the same on every machine, and no time.
  *
  *   -plugin counter.so,begin=ADDRESS,end=ADDRESS,functions=FILE,out=FILE
+ *   -plugin counter.so,mark=ADDRESS,out=FILE    counts all, with a line "N mark" for each call of that function:
+ *                                               instructions since the last one
  *
  * FILE has a line "start size name" for each function, as `nm -S` prints them; addresses are hexadecimal. The interface
  * is that of qemu 7.2, whose header is not part of Debian's package. */
@@ -33,7 +35,8 @@ typedef struct {
 static function* functions;
 static size_t function_count;
 static function elsewhere = {0, 0, 0, "(no function)"};
-static uint64_t begin_address, end_address;
+static uint64_t begin_address, end_address, mark_address;
+static uint64_t last_mark;
 static bool counting;
 static FILE* out;
 
@@ -67,6 +70,11 @@ static void stop(unsigned cpu, void* data) {
   (void)cpu, (void)data;
   counting = false;
 }
+static void mark(unsigned cpu, void* data) {
+  (void)cpu, (void)data;
+  fprintf(out, "%llu mark\n", (unsigned long long)(elsewhere.count - last_mark));
+  last_mark = elsewhere.count;
+}
 static void count(unsigned cpu, void* data) {
   (void)cpu;
   if (counting) ++((function*)data)->count;
@@ -78,6 +86,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     struct qemu_plugin_insn* const insn = qemu_plugin_tb_get_insn(tb, i);
     const uint64_t address = qemu_plugin_insn_vaddr(insn);
     if (address == begin_address) qemu_plugin_register_vcpu_insn_exec_cb(insn, start, QEMU_PLUGIN_CB_NO_REGS, NULL);
+    if (address == mark_address) qemu_plugin_register_vcpu_insn_exec_cb(insn, mark, QEMU_PLUGIN_CB_NO_REGS, NULL);
     if (address == end_address) qemu_plugin_register_vcpu_insn_exec_cb(insn, stop, QEMU_PLUGIN_CB_NO_REGS, NULL);
     qemu_plugin_register_vcpu_insn_exec_cb(insn, count, QEMU_PLUGIN_CB_NO_REGS, function_at(address));
   }
@@ -117,6 +126,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
   for (int i = 0; i < argc; ++i) {
     if (strncmp(argv[i], "begin=", 6) == 0) begin_address = strtoull(argv[i] + 6, NULL, 16) & ~1ull;
     if (strncmp(argv[i], "end=", 4) == 0) end_address = strtoull(argv[i] + 4, NULL, 16) & ~1ull;
+    if (strncmp(argv[i], "mark=", 5) == 0) mark_address = strtoull(argv[i] + 5, NULL, 16) & ~1ull, counting = true;
     if (strncmp(argv[i], "functions=", 10) == 0) read_functions(argv[i] + 10);
     if (strncmp(argv[i], "out=", 4) == 0) out = fopen(argv[i] + 4, "w");
   }

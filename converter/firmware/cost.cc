@@ -1,0 +1,221 @@
+#include "converter/firmware/cost.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "converter/firmware/kernel_numbers.h"
+#include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/plan/parameters.h"
+#include "delegates/mcu/plan/plan.h"
+
+namespace vireo::firmware {
+namespace {
+
+double up_to(int64_t v, int64_t unit) { return static_cast<double>((v + unit - 1) / unit * unit); }
+
+// The blocks of a product, as delegates/mcu/kernels/product.c makes them.
+struct Blocks {
+  double tiles, blocks, pairs;
+};
+Blocks blocks_of(int64_t k, int64_t positions, int64_t channels, const Core& core, bool vectors) {
+  constexpr int64_t kBlockBytes = 2048, kMostTiles = 16;
+  const int64_t padded = (k + 3) / 4 * 4, tile = core.tile, needed = (positions + tile - 1) / tile;
+  int64_t tiles = std::min(needed, std::clamp<int64_t>(kBlockBytes / (2 * tile * padded), 2, kMostTiles));
+  if (vectors) {
+    const int64_t tile_bytes = tile * ((k + 15) / 16 * 16);
+    if (2 * tiles * tile_bytes + 4 * channels <= padded * (2 * tile * tiles + 4)) tiles *= 2;
+  }
+  return {static_cast<double>(needed), static_cast<double>((needed + tiles - 1) / tiles),
+          static_cast<double>((channels + 1) / 2)};
+}
+
+void add_conv(const vireo_mcu_conv& c, const Core& core, Features* f) {
+  const int64_t taps = int64_t{c.kernel[0]} * c.kernel[1], k = c.in_channels * taps;
+  const int64_t positions = int64_t{c.out[0]} * c.out[1];
+  const bool point = taps == 1 && c.stride[0] * c.stride[1] == 1 && c.pad[0] + c.pad[1] == 0;
+  const bool other_order = c.w_nibbles != 0 || (c.last != 0 && taps > 1 && c.in_channels > 1);
+  const bool vectors = core.vectors && !other_order && k >= 16 && positions >= core.tile;
+  const Blocks b = blocks_of(k, positions, c.out_channels, core, vectors);
+  const double n = double(c.batch) * c.groups, elements = n * b.tiles * core.tile * static_cast<double>(k);
+  const double weights = n * b.blocks * b.pairs * 2 * static_cast<double>(k);
+  if (vectors) {
+    (*f)[kVectorProducts] += n * b.tiles * b.pairs * up_to(k, 16) / 16;
+    (*f)[kVectorTiles] += n * b.tiles * b.pairs;
+    if (k % 16 != 0) (*f)[kVectorTails] += n * b.tiles * b.pairs;
+    (*f)[kVectorFilters] += n * b.blocks * b.pairs;
+  } else {
+    (*f)[kConvProducts] += n * b.tiles * b.pairs * (core.lanes ? up_to(k, 4) : static_cast<double>(k));
+    (*f)[kConvTiles] += n * b.tiles * b.pairs;
+    (*f)[kConvFilters] += n * b.blocks * b.pairs;
+    if (other_order) {
+      (*f)[kWeightsOneByOne] += weights;
+    } else if (core.lanes) {
+      (*f)[k % 4 == 0 ? kConvWeights : kConvOddWeights] += weights;
+    }
+  }
+  if (point && c.last == 0) {
+    (*f)[kConvPoints] += elements;
+  } else {
+    (*f)[kConvTaps] += elements;
+    (*f)[kConvRows] += n * b.tiles * core.tile * (c.last != 0 ? 1 : c.in_channels) * c.kernel[0];
+  }
+}
+
+void add_gemm(const vireo_mcu_gemm& g, const Core& core, Features* f) {
+  const Blocks b = blocks_of(g.k, g.m, g.n, core, false);
+  (*f)[kGemmProducts] += b.tiles * b.pairs * (core.lanes ? up_to(g.k, 4) : g.k);
+  (*f)[kGemmTiles] += b.tiles * b.pairs;
+  (*f)[kGemmFilters] += b.blocks * b.pairs;
+  (*f)[g.b_nibbles != 0 ? kWeightsOneByOne : kGemmWeights] += b.blocks * b.pairs * 2 * g.k;
+  (*f)[kGemmElements] += b.tiles * core.tile * g.k;
+}
+
+void add_depthwise(const vireo_mcu_conv& c, const Core& core, Features* f) {
+  constexpr int64_t kMostBand = 2048;
+  const auto span = [&](int64_t outputs, int axis) {
+    return (outputs - 1) * c.stride[axis] + int64_t{c.kernel[axis] - 1} * c.dilation[axis] + 1;
+  };
+  const int64_t columns = c.out[1], pitch = (span(columns, 1) + 3) / 4 * 4;
+  const int64_t seen = std::max<int64_t>(0, std::min<int64_t>(pitch - c.pad[1], c.in[1]));
+  int64_t most = c.out[0];
+  while (most > 1 && span(most, 0) * pitch > kMostBand) most = (most + 1) / 2;
+  const double planes = double(c.batch) * c.groups, filters = planes * c.out_channels;
+  const bool by_one = c.stride[0] == 1 && c.stride[1] == 1;
+  const bool is_3x3 = c.kernel[0] == 3 && c.kernel[1] == 3 && c.dilation[0] == 1 && c.dilation[1] == 1;
+  for (int64_t row = 0; row < c.out[0]; row += most) {
+    const int64_t rows = std::min<int64_t>(most, c.out[0] - row);
+    const double outputs = filters * static_cast<double>(rows * columns);
+    const double copied = planes * static_cast<double>(span(rows, 0));
+    (*f)[kDepthwiseFilters] += filters;
+    (*f)[kBandRows] += copied;
+    (*f)[c.last != 0 ? kBandStrided : kBandBytes] += copied * static_cast<double>(seen);
+    if (is_3x3 && by_one && core.vectors && (pitch == 8 || pitch == 12) && rows >= 4) {
+      (*f)[kDepthwise3x3] += filters * up_to(rows, 4) * static_cast<double>(columns);
+    } else if (is_3x3 && by_one && core.vectors) {
+      (*f)[kDepthwiseWide3x3] += filters * std::min(up_to(rows, 4) * static_cast<double>(columns + 2),
+                                                    up_to(columns, 4) * static_cast<double>(rows + 2));
+    } else if (is_3x3 && core.lanes && c.stride[1] == 2) {
+      (*f)[kDepthwise3x3By2] += filters * up_to(columns, 2) * static_cast<double>(rows);
+    } else if (is_3x3 && core.lanes && by_one && columns >= 2) {
+      (*f)[kDepthwise3x3] += filters * up_to(columns, 2) * static_cast<double>(rows + 2);
+    } else if (is_3x3 && !core.lanes) {
+      (*f)[by_one ? kDepthwise3x3 : kDepthwise3x3By2] += outputs;
+    } else {
+      (*f)[kDepthwiseTaps] += outputs * c.kernel[0] * c.kernel[1];
+      (*f)[kDepthwiseOutputs] += outputs;
+    }
+  }
+}
+
+void add_pool(const vireo_mcu_pool& p, bool average, Features* f) {
+  // Taps inside x along an axis, summed over its outputs.
+  const auto inside = [&](int axis) {
+    double count = 0;
+    for (int32_t o = 0; o < p.out[axis]; ++o) {
+      for (int32_t k = 0; k < p.kernel[axis]; ++k) {
+        const int32_t i = o * p.stride[axis] - p.pad[axis] + k * p.dilation[axis];
+        count += i >= 0 && i < p.in[axis] ? 1 : 0;
+      }
+    }
+    return count;
+  };
+  const double outputs = double(p.batch) * p.channels * p.out[0] * p.out[1];
+  const bool whole = p.kernel[1] == p.in[1] && p.out[1] == 1 && p.dilation[0] == 1 && p.dilation[1] == 1;
+  const double elements = double(p.batch) * p.channels * inside(0) * inside(1);
+  (*f)[average ? kAverageElements : kMaxElements] += elements;
+  (*f)[average ? kAverageRows : kMaxRows] += whole ? outputs : double(p.batch) * p.channels * inside(0) * p.out[1];
+  (*f)[average ? kAverageOutputs : kMaxOutputs] += outputs;
+  (*f)[kPoolTaps] += double(p.batch) * p.out[0] * (p.kernel[0] + p.out[1] * p.kernel[1]);
+}
+
+template <class Struct>
+const Struct& as(const void* parameters) {
+  return *static_cast<const Struct*>(parameters);
+}
+
+struct Row {
+  Feature feature;
+  double costs[10];
+};
+constexpr const char* kColumns[] = {"cortex-m0plus", "cortex-m3",       "cortex-m4",  "cortex-m4-nofp", "cortex-m7",
+                                    "cortex-m33",    "cortex-m33-nofp", "cortex-m55", "rv32imc",        "rv32imafc"};
+constexpr Row kCosts[] = {
+#define VIREO_MCU_COST(feature, ...) {feature, {__VA_ARGS__}},
+#include "converter/firmware/costs.def"
+#undef VIREO_MCU_COST
+};
+
+}  // namespace
+
+Features features_of(uint16_t kernel, const void* parameters, const Core& core) {
+  Features f = {};
+  f[kRecords] = 1;
+  switch (kernel) {
+    case k_conv:
+      add_conv(as<vireo_mcu_conv>(parameters), core, &f);
+      break;
+    case k_depthwise:
+      add_depthwise(as<vireo_mcu_conv>(parameters), core, &f);
+      break;
+    case k_gemm:
+      add_gemm(as<vireo_mcu_gemm>(parameters), core, &f);
+      break;
+    case k_average:
+    case k_max:
+      add_pool(as<vireo_mcu_pool>(parameters), kernel == k_average, &f);
+      break;
+    case k_add:
+    case k_mul: {
+      const auto& b = as<vireo_mcu_binary>(parameters);
+      f[kernel == k_add ? kAdd : kMul] += double(b.rows) * b.columns;
+      f[kBinaryRows] += b.rows;
+      break;
+    }
+    case k_table:
+      f[kTable] += as<vireo_plan_table>(parameters).count;
+      break;
+    case k_softmax: {
+      const auto& s = as<vireo_mcu_softmax>(parameters);
+      f[kSoftmax] += double(s.outer) * s.axis * s.inner;
+      f[kSoftmaxLines] += double(s.outer) * s.inner;
+      break;
+    }
+    case k_quantize:
+      f[kQuantize] += as<vireo_plan_quantize>(parameters).count;
+      break;
+    case k_dequantize:
+      f[kDequantize] += as<vireo_plan_dequantize>(parameters).count;
+      break;
+    default:
+      break;
+  }
+  return f;
+}
+
+uint64_t instructions_of(const Features& features, const std::string& target) {
+  const auto* const column = std::find(std::begin(kColumns), std::end(kColumns), target);
+  if (column == std::end(kColumns)) return 0;
+  double sum = 0;
+  for (const Row& row : kCosts) sum += features[row.feature] * row.costs[column - std::begin(kColumns)];
+  return static_cast<uint64_t>(sum + 0.5);
+}
+
+std::string cost_column(const std::string& core, const std::string& flags) {
+  const bool soft = flags.find("-mfloat-abi=soft") != std::string::npos;
+  return core + (soft && (core == "cortex-m4" || core == "cortex-m33") ? "-nofp" : "");
+}
+
+std::vector<uint64_t> instructions_of(const FlatPlan& plan, const Core& core, const std::string& target) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(plan.words.data());
+  std::vector<uint64_t> list;
+  for (size_t r = 0; r < plan.steps.size(); ++r) {
+    vireo_plan_record record;
+    std::memcpy(&record, bytes + sizeof(vireo_plan_header) + r * sizeof record, sizeof record);
+    list.push_back(instructions_of(features_of(record.kernel, bytes + record.parameters, core), target));
+  }
+  return list;
+}
+
+}  // namespace vireo::firmware

@@ -1,0 +1,78 @@
+// Instructions of a flat plan's records, on each core, before anything runs there.
+//
+// A kernel's loops are counted from its parameters (features). What a turn of each takes is measured on the emulated
+// core: tests/smoke/fit_costs.py writes costs.def.
+#ifndef VIREO_CONVERTER_FIRMWARE_COST_H_
+#define VIREO_CONVERTER_FIRMWARE_COST_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converter/firmware/flat_plan.h"
+
+namespace vireo::firmware {
+
+// Each is how often something is done in a run of the record.
+enum Feature {
+  kRecords,
+  kConvProducts,     // of a tile: one for all its positions and both channels
+  kConvTiles,        // by pairs of channels
+  kConvFilters,      // pairs, once a block of positions
+  kConvWeights,      // widened in the order of the file
+  kConvOddWeights,   // the same, of sums whose products are no multiple of 4
+  kWeightsOneByOne,  // in another order, or of 4 bits
+  kConvPoints,       // elements of x, windows of one element
+  kConvTaps,         // of other windows
+  kConvRows,         // of such windows
+  kVectorProducts,   // 16 of a tile
+  kVectorTiles,
+  kVectorTails,  // tiles of sums whose products are no multiple of 16
+  kVectorFilters,
+  kGemmProducts,
+  kGemmTiles,
+  kGemmFilters,
+  kGemmWeights,
+  kGemmElements,  // of a
+  kDepthwise3x3,
+  kDepthwiseWide3x3,  // by vectors along a line
+  kDepthwise3x3By2,
+  kDepthwiseTaps,  // of other windows
+  kDepthwiseOutputs,
+  kDepthwiseFilters,
+  kBandRows,
+  kBandBytes,
+  kBandStrided,
+  kAverageElements,
+  kAverageRows,
+  kAverageOutputs,
+  kMaxElements,
+  kMaxRows,
+  kMaxOutputs,
+  kPoolTaps,  // looked at for the window's bounds
+  kAdd,
+  kMul,
+  kBinaryRows,
+  kTable,
+  kSoftmax,
+  kSoftmaxLines,
+  kQuantize,
+  kDequantize,
+  kFeatures
+};
+using Features = std::array<double, kFeatures>;
+
+// parameters: the kernel's own struct. core: where the record runs.
+Features features_of(uint16_t kernel, const void* parameters, const Core& core);
+
+// Instructions. target: a column of costs.def, of its core and whether it has a floating-point unit; unknown: 0.
+uint64_t instructions_of(const Features& features, const std::string& target);
+// The column for a core and its compiler's flags.
+std::string cost_column(const std::string& core, const std::string& flags);
+// Of each record of a plan for `core`, in their order.
+std::vector<uint64_t> instructions_of(const FlatPlan& plan, const Core& core, const std::string& target);
+
+}  // namespace vireo::firmware
+
+#endif  // VIREO_CONVERTER_FIRMWARE_COST_H_

@@ -1,0 +1,150 @@
+// Layers whose instructions fit_costs.py counts: as C for mcu_costs.c, and their features for each kind of core.
+//
+//   cost_cases HEADER.h FEATURES.txt
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "converter/firmware/cost.h"
+#include "converter/firmware/kernel_numbers.h"
+#include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/plan/parameters.h"
+
+using namespace vireo::firmware;
+
+namespace {
+
+struct Case {
+  uint16_t kernel;
+  std::vector<uint8_t> parameters;
+  int32_t k;  // products of a sum: multipliers are about 1 / sqrt(k)
+};
+std::vector<Case> cases;
+std::mt19937 numbers(7);
+
+int32_t pick(int32_t low, int32_t high) {
+  return low + static_cast<int32_t>(numbers() % static_cast<uint32_t>(high - low + 1));
+}
+
+template <class Struct>
+void add(uint16_t kernel, const Struct& s, int32_t k = 1) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&s);
+  cases.push_back({kernel, {bytes, bytes + sizeof s}, k});
+}
+
+constexpr vireo_mcu_codes kAll = {-5, -128, 127};
+
+vireo_mcu_conv window(int32_t height, int32_t width, int32_t kernel, int32_t stride) {
+  vireo_mcu_conv c = {};
+  c.batch = 1;
+  const int32_t in[2] = {height, width};
+  for (int i = 0; i < 2; ++i) {
+    c.in[i] = in[i];
+    c.kernel[i] = kernel, c.stride[i] = stride, c.dilation[i] = 1, c.pad[i] = kernel / 2;
+    c.out[i] = (c.in[i] + 2 * c.pad[i] - kernel) / stride + 1;
+  }
+  c.codes = kAll;
+  c.x_zero = 3;
+  return c;
+}
+
+void convolutions() {
+  for (int i = 0; i < 70; ++i) {
+    const int32_t kernel = i % 2 == 0 ? 1 : i % 4 == 1 ? 3 : pick(2, 7);
+    vireo_mcu_conv c = window(pick(2, 24), pick(2, 24), kernel, kernel > 1 ? pick(1, 2) : 1);
+    c.groups = i % 11 == 3 ? 2 : 1;
+    c.in_channels = kernel == 1 ? pick(4, 96) : i % 8 == 1 ? pick(1, 3) : pick(4, 24);
+    c.out_channels = pick(2, 64);
+    c.last = i % 9 == 8;
+    c.w_nibbles = i % 13 == 12;
+    const int32_t k = c.in_channels * kernel * kernel, plane = c.in[0] * c.in[1];
+    if (c.groups * c.in_channels * plane > 24000 || c.groups * c.out_channels * plane > 24000 ||
+        c.groups * c.out_channels * k > 24000 || int64_t{c.out_channels} * k * plane > 2500000) {
+      --i;
+      continue;
+    }
+    add(k_conv, c, k);
+  }
+}
+
+void depthwise() {
+  for (int i = 0; i < 60; ++i) {
+    const int32_t kernel = i % 4 == 3 ? pick(2, 5) : 3;
+    vireo_mcu_conv c = window(pick(3, 48), pick(3, 48), kernel, i % 3 == 2 ? 2 : 1);
+    c.groups = pick(2, 40);
+    c.in_channels = 1;
+    c.out_channels = i % 15 == 14 ? 2 : 1;
+    c.last = i % 10 == 9;
+    if (c.groups * c.out_channels * c.in[0] * c.in[1] > 24000) {
+      --i;
+      continue;
+    }
+    add(k_depthwise, c, kernel * kernel);
+  }
+}
+
+void others() {
+  for (int i = 0; i < 24; ++i) {
+    vireo_mcu_gemm g = {};
+    g.m = i % 2 == 0 ? 1 : pick(1, 24), g.n = pick(2, 96), g.k = pick(8, 256), g.codes = kAll;
+    if (g.n * g.k <= 24000) add(k_gemm, g, g.k);
+  }
+  for (int i = 0; i < 24; ++i) {
+    vireo_mcu_pool p = {};
+    p.batch = 1, p.channels = pick(2, 64), p.codes = kAll, p.last = i % 6 == 5;
+    const bool whole = i % 3 == 0;
+    const int32_t size = whole ? pick(2, 12) : pick(4, 20), kernel = whole ? size : pick(2, 3);
+    for (int a = 0; a < 2; ++a) {
+      p.in[a] = size, p.kernel[a] = kernel, p.stride[a] = whole ? 1 : 2, p.dilation[a] = 1;
+      p.out[a] = (size - kernel) / p.stride[a] + 1;
+    }
+    p.one_multiplier = 1;
+    if (p.channels * size * size <= 24000) add(i % 2 == 0 ? k_average : k_max, p, kernel * kernel);
+  }
+  for (int i = 0; i < 12; ++i) {
+    vireo_mcu_binary b = {pick(1, 12), pick(8, 400), 0, 1, 0, 1, 3, 0, 5, 0, 0.6f, 0.7f, kAll};
+    b.a_row = b.b_row = b.columns;
+    if (i % 4 >= 2) b.b_row = 1, b.b_step = 0;
+    if (i % 2 == 1) b.a_multiplier = 0.01f;
+    add(i % 2 == 0 ? k_add : k_mul, b);
+    add(k_table, vireo_plan_table{pick(100, 4000)});
+    const vireo_mcu_softmax s = {pick(1, 6), pick(4, 100), i % 3 == 0 ? pick(2, 4) : 1, 0, 256.0f, {-128, -128, 127}};
+    add(k_softmax, s);
+    add(k_quantize, vireo_plan_quantize{pick(50, 2000), 0.02f, kAll});
+    add(k_dequantize, vireo_plan_dequantize{pick(4, 2000), 0.02f, 0, 3});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  convolutions();
+  depthwise();
+  others();
+  std::FILE* const header = std::fopen(argv[1], "w");
+  std::FILE* const features = std::fopen(argv[2], "w");
+  if (header == nullptr || features == nullptr) return 1;
+  std::fprintf(header,
+               "static const struct {\n  uint16_t kernel;\n  int32_t k;\n  uint32_t parameters[24];\n} kCases[] = {\n");
+  for (const Case& c : cases) {
+    std::vector<uint32_t> words((c.parameters.size() + 3) / 4);
+    std::memcpy(words.data(), c.parameters.data(), c.parameters.size());
+    std::fprintf(header, "    {%u, %d, {", c.kernel, static_cast<int>(c.k));
+    for (const uint32_t w : words) std::fprintf(header, "0x%xu,", static_cast<unsigned>(w));
+    std::fprintf(header, "}},\n");
+  }
+  std::fprintf(header, "};\n");
+  for (const char* core : {"cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"}) {
+    for (const Case& c : cases) {
+      std::fprintf(features, "%s", core);
+      for (const double f : features_of(c.kernel, c.parameters.data(), *find_core(core)))
+        std::fprintf(features, " %.17g", f);
+      std::fprintf(features, "\n");
+    }
+  }
+  return std::fclose(header) + std::fclose(features);
+}
