@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-#include "runtime/memory/carver.h"
+#include "sdk/base/carver.h"
 #include "sdk/plan/min_cut.h"
 
 namespace vireo {

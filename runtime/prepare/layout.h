@@ -7,8 +7,8 @@
 
 #include "runtime/devices/graph_view.h"
 #include "runtime/devices/runtime.h"
-#include "runtime/memory/carver.h"
 #include "runtime/memory/copies.h"
+#include "sdk/base/carver.h"
 #include "sdk/base/config.h"
 #include "sdk/ops/op.h"
 #include "sdk/plan/planner.h"

@@ -1,7 +1,7 @@
 // Hands out pieces of one block. With a null base it only counts, so that the same code says how much it will take and
 // takes it.
-#ifndef VIREO_RUNTIME_MEMORY_CARVER_H_
-#define VIREO_RUNTIME_MEMORY_CARVER_H_
+#ifndef VIREO_SDK_BASE_CARVER_H_
+#define VIREO_SDK_BASE_CARVER_H_
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,4 +43,4 @@ class Carver {
 
 }  // namespace vireo
 
-#endif  // VIREO_RUNTIME_MEMORY_CARVER_H_
+#endif  // VIREO_SDK_BASE_CARVER_H_
