@@ -72,7 +72,7 @@ def name_of(declaration):
     if function and "{" not in declaration:
         return function[1]
     if declaration.startswith("enum"):
-        return re.search(r"\b(VIREO_\w+)", declaration)[1]
+        return re.search(r"\b(VIREO_\w+)", re.sub(r"/\*.*?\*/", "", declaration, flags=re.S))[1]
     if number := re.match(r"typedef u?int\d+_t (\w+);", declaration):
         return number[1]
     tail = re.search(r"\b(vireo_\w+)\s*;$", declaration)
