@@ -18,6 +18,14 @@
 #include "delegates/cpu/kernels/levels.h"
 #endif
 
+#if VIREO_TUNED && VIREO_JOINED
+#define VIREO_DEPTH_FIRST 1
+#include "delegates/cpu/depth_first/by_image.h"
+#include "delegates/cpu/depth_first/stretch.h"
+#else
+#define VIREO_DEPTH_FIRST 0
+#endif
+
 namespace vireo {
 namespace {
 
@@ -40,6 +48,7 @@ struct CpuPart {
   size_t attrs_size = 0;
   bool alone = false;     // too small for a second thread
   bool rests = false;     // has nothing to do where no output has elements
+  bool stretch = false;   // of several nodes, image by image: depth_first/stretch.h has its state
   size_t text_bytes = 0;  // of the reference kernel, where a tuned one has its state
 };
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
@@ -51,9 +60,15 @@ static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI a
 // What a claim of a tuned kernel hands on to memory, pack and load; no state: the reference kernel runs the node.
 struct Found {
   const CpuKernel* kernel = nullptr;
+#if VIREO_DEPTH_FIRST
+  bool in_stretch = false;
+  uint32_t packs = 0;  // in a stretch: constants that it reads packed
+#else
+  static constexpr bool in_stretch = false;
+#endif
 #if VIREO_TUNED
-  CpuForms forms;
-  size_t bytes() const { return sizeof(*this) - sizeof(forms) + forms.bytes(); }
+  CpuForms forms;  // a stretch reads them anew, for one image
+  size_t bytes() const { return sizeof(*this) - sizeof(forms) + (in_stretch ? 0 : forms.bytes()); }
 #else
   size_t bytes() const { return sizeof(*this); }
 #endif
@@ -185,8 +200,51 @@ vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo
   return VIREO_OK;
 }
 
+#if VIREO_DEPTH_FIRST
+// A stretch as a call of the delegate names it; `part` is one where its claims say so.
+bool is_stretch(const vireo_part& part) {
+  const auto* const found = static_cast<const Found*>(part.claimed[0]);
+  return found != nullptr && found->in_stretch;
+}
+
+cpu::StretchPart stretch_of(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots) {
+  const auto link = [](const void* claimed) {
+    const auto& found = *static_cast<const Found*>(claimed);
+    return cpu::Link{found.kernel, found.packs};
+  };
+  return {host, graph, part, link, is_small, slots};
+}
+#endif
+
+// Offers every kernel that could run the node, the best one first: as a link of its stretch, or by itself.
+vireo_status offer(const vireo_claims& claims, const Choice& c, [[maybe_unused]] bool in_stretch, Query* query,
+                   vireo_claim* mine) {
+  const auto take = [&](const CpuKernel* kernel) {
+    query->found.kernel = kernel;
+    mine->kernel = kernel->name;
+#if VIREO_DEPTH_FIRST
+    query->found.in_stretch = in_stretch;
+    if (in_stretch) query->found.packs = cpu::count_packs(*query->host, query->graph, mine->node, *kernel);
+    mine->flags = in_stretch ? VIREO_CLAIM_JOINS | VIREO_CLAIM_STAYS : 0;
+#endif
+    mine->state = &query->found;
+    mine->state_bytes = query->found.bytes();  // it may have asked for another form
+    return claims.take(claims.context, mine);
+  };
+  vireo_status status = take(c.tuned);
+  const CpuKernel* other = nullptr;
+  for (uint32_t k = 0;
+       status == VIREO_OK && c.op->alternative != nullptr && (other = c.op->alternative(*query, k)) != nullptr; ++k) {
+    if (other != c.tuned) status = take(other);
+  }
+  return status;
+}
+
 vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   const uint32_t count = host->node_count(graph);
+#if VIREO_DEPTH_FIRST
+  const cpu::Stretches stretches(*host, graph);
+#endif
   for (uint32_t n = 0; n < count; ++n) {
     Query query;
     const Choice c = choose(*host, graph, n, 1, &query);
@@ -205,21 +263,14 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     mine.time_ns = cost;
     mine.kernel = c.kernel;
     mine.reason = c.reason;
-    if (kChooses && c.tuned != nullptr) {
-      query.found.kernel = c.tuned;
-      mine.state = &query.found;
-      mine.state_bytes = query.found.bytes();
-    }
-    vireo_status status = claims->take(claims->context, &mine);
-    const CpuKernel* other = nullptr;
-    for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
-                         (other = c.op->alternative(query, k)) != nullptr;
-         ++k) {
-      if (other == c.tuned) continue;
-      query.found.kernel = other;
-      mine.kernel = other->name;
-      mine.state_bytes = query.found.bytes();  // it may have asked for another form
+    vireo_status status = VIREO_OK;
+    if (!kChooses || c.tuned == nullptr) {
       status = claims->take(claims->context, &mine);
+    } else {
+#if VIREO_DEPTH_FIRST
+      if (stretches.has(n)) status = offer(*claims, c, /*in_stretch=*/true, &query, &mine);
+#endif
+      if (status == VIREO_OK) status = offer(*claims, c, /*in_stretch=*/false, &query, &mine);
     }
     if (status != VIREO_OK) return status;
   }
@@ -229,6 +280,14 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
 vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                     const vireo_memory_request* with, vireo_part_memory* out) {
   const int32_t slots = with->slots;
+#if VIREO_DEPTH_FIRST
+  if (is_stretch(*part)) {
+    const vireo_status status = cpu::stretch_memory(stretch_of(*host, graph, *part, slots), with->packs != 0,
+                                                    &out->state_bytes, &out->scratch_bytes);
+    out->state_bytes += kStateOffset;
+    return status;
+  }
+#endif
   Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
   query.packs = with->packs != 0;
@@ -254,12 +313,18 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
 #if VIREO_TUNED
 vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, uint32_t index,
                   const vireo_thread_pool* threads, vireo_packed* out, void* to) {
-  Query query;
-  const Choice c = chosen(*host, graph, *part, threads != nullptr ? threads->slots : 1, &query);
-  query.packs = true;
-  if (c.tuned == nullptr || c.tuned->pack == nullptr) return VIREO_INVALID_ARGUMENT;
   Parallel parallel;
   if (threads != nullptr) parallel = {threads->run, threads->pool, threads->slots};
+#if VIREO_DEPTH_FIRST
+  if (is_stretch(*part)) {
+    const cpu::StretchPart stretch = stretch_of(*host, graph, *part, parallel.slots);
+    return cpu::pack_stretch(stretch, index, parallel, out, to) ? VIREO_OK : VIREO_INVALID_ARGUMENT;
+  }
+#endif
+  Query query;
+  const Choice c = chosen(*host, graph, *part, parallel.slots, &query);
+  query.packs = true;
+  if (c.tuned == nullptr || c.tuned->pack == nullptr) return VIREO_INVALID_ARGUMENT;
   return c.tuned->pack(query, index, parallel, out, to) ? VIREO_OK : VIREO_INVALID_ARGUMENT;
 }
 #else
@@ -278,6 +343,15 @@ bool may_be_empty(const CpuQuery& query) {
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                   const vireo_load_request* with, void** loaded) {
   const int32_t slots = with->slots;
+#if VIREO_DEPTH_FIRST
+  if (is_stretch(*part)) {
+    auto* const p = new (with->state) CpuPart();
+    p->stretch = true;
+    *loaded = p;
+    return cpu::load_stretch(stretch_of(*host, graph, *part, slots), with->packed,
+                             static_cast<uint8_t*>(with->state) + kStateOffset);
+  }
+#endif
   Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
   query.packs = with->packed != nullptr;
@@ -324,6 +398,16 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   KernelContext ctx;
   ctx.inputs = Span<const Tensor* const>(reinterpret_cast<const Tensor* const*>(inputs), input_count);
   ctx.outputs = Span<Tensor* const>(reinterpret_cast<Tensor* const*>(outputs), output_count);
+#if VIREO_DEPTH_FIRST
+  if (p.stretch) {
+    const char* blamed = nullptr;
+    const Status status =
+        cpu::run_stretch(static_cast<uint8_t*>(loaded) + kStateOffset, ctx.inputs, ctx.outputs, *with, &error, &blamed);
+    if (VIREO_DETAIL && !ok(status)) tell(error, with->fault);
+    with->fault->node = blamed;
+    return static_cast<vireo_status>(status);
+  }
+#endif
   ctx.attr_bytes = Span<const uint8_t>(p.attrs, p.attrs_size);
   ctx.scratch = Span<uint8_t>(static_cast<uint8_t*>(with->scratch), with->scratch_bytes);
   if (VIREO_TEXT) ctx.text = Span<uint8_t>(static_cast<uint8_t*>(loaded) + kStateOffset, p.text_bytes);

@@ -57,7 +57,7 @@ vireo_status take(void* context, const vireo_claim* said) {
   claim.ns = way.time_ns > 0 ? way.time_ns : 0;
   claim.kernel = way.kernel;
   claim.rank = rank;
-  claim.joins = (way.flags & VIREO_CLAIM_JOINS) != 0;
+  claim.joins = (way.flags & (VIREO_CLAIM_JOINS | VIREO_CLAIM_STAYS)) == VIREO_CLAIM_JOINS;
   return VIREO_OK;
 }
 vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }

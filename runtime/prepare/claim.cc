@@ -80,6 +80,7 @@ vireo_status fill_choice(const Claiming& c, const vireo_claim& claim, int32_t ra
   n.scratch_bytes = memory.scratch_bytes;
   n.rank = rank;
   n.joins = joins;
+  if (VIREO_JOINED) n.stays = joins && (claim.flags & VIREO_CLAIM_STAYS) != 0;
   if (VIREO_JOINED) n.time_ns = claim.time_ns;
   return VIREO_OK;
 }
@@ -130,17 +131,17 @@ vireo_status take(void* context, const vireo_claim* said) {
   if constexpr (!VIREO_JOINED) {
     return beats(n, c.device, kNoDevice, rank) ? fill_choice(c, claim, rank, n) : vireo_status{VIREO_OK};
   } else {
-    const bool joins = (claim.flags & VIREO_CLAIM_JOINS) != 0;
+    const bool joins = (claim.flags & VIREO_CLAIM_JOINS) != 0, stays = (claim.flags & VIREO_CLAIM_STAYS) != 0;
     if (const char* const why = joins ? barred(c, claim.node) : nullptr; why != nullptr) {
       note(c, claim.node, why);
       return VIREO_OK;
     }
     NodeChoice& second = s.seconds[claim.node];
     if (!beats(n, c.device, s.wanted[claim.node], rank)) {
-      const bool falls_back = c.failover && n.joins && !joins && second.device == kNoDevice;
+      const bool falls_back = c.failover && n.joins && !n.stays && !joins && second.device == kNoDevice;
       return falls_back ? fill_choice(c, claim, rank, second) : vireo_status{VIREO_OK};
     }
-    if (c.failover && joins && n.device != kNoDevice && !n.joins) {
+    if (c.failover && joins && !stays && n.device != kNoDevice && !n.joins) {
       second = n;
       n.reason = "";
     }

@@ -41,6 +41,7 @@ struct NodeChoice {
   size_t lane_scratch_bytes = 0;  // with one slot
   // joined.h
   bool joins = false;          // its device may run it together with its neighbours
+  bool stays = false;          // ... and cannot be lost: it has no second one
   uint32_t joined = 1;         // nodes of the part that begins here; 0: in one that began before
   JoinedPart* part = nullptr;  // that begins here
 };

@@ -135,9 +135,11 @@ typedef struct vireo_fault {
 
 /* Properties of a claim, for vireo_claim.flags. */
 enum {
-  VIREO_CLAIM_JOINS = 1 /* neighbours that are claimed with this flag may become one part, which is compiled as a whole
-                           if there is compile(). Only such parts are compared before their first use, and run
-                           elsewhere after VIREO_DEVICE_LOST */
+  VIREO_CLAIM_JOINS = 1, /* neighbours that are claimed with this flag may become one part, which is compiled as a whole
+                            if there is compile(). Only such parts are compared before their first use, and run
+                            elsewhere after VIREO_DEVICE_LOST */
+  VIREO_CLAIM_STAYS = 2  /* with VIREO_CLAIM_JOINS: the part runs on the host's own cores, which cannot be lost. It is
+                            not compared and has no second device, and its nodes take as long as by themselves */
 };
 /* One way in which a delegate would run a node. The host copies what it keeps: nothing need outlive the call of take,
  * unless it says so. */

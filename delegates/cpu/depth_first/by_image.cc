@@ -1,0 +1,306 @@
+#include "delegates/cpu/depth_first/by_image.h"
+
+#include <string.h>
+
+#include "sdk/base/carver.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/traits.h"
+#include "sdk/ops/transpose/transpose_generated.h"
+
+namespace vireo::cpu {
+namespace {
+
+bool is_given(const GraphValue& v) { return v.type.dtype != DType::kNone; }
+
+// All that is not constant has this extent along its first axis.
+bool has_batch(const GraphValue& v, int64_t batch) {
+  return v.type.shape.rank > 1 && v.type.shape[0] == batch && dtype_bits(v.type.dtype) >= 8;  // images begin at bytes
+}
+
+bool others_constant(const CpuQuery& q) {
+  for (uint32_t i = 1; i < q.input_count; ++i) {
+    if (is_given(q.inputs[i]) && q.inputs[i].constant == nullptr) return false;
+  }
+  return q.input_count > 0 && q.inputs[0].constant == nullptr;
+}
+
+// One scale and zero point for all, or for each index of an axis that is not the batch's.
+bool scales_all_images(const CpuQuery& q, int32_t axis, int32_t block) {
+  const int rank = q.inputs[0].type.shape.rank;
+  return others_constant(q) && block == 0 &&
+         (product(q.inputs[1].type.shape, 0, q.inputs[1].type.shape.rank) == 1 || (axis < 0 ? axis + rank : axis) != 0);
+}
+
+bool keeps_batch_first(const CpuQuery& q) {
+  const auto* const perm = q.attrs<attrs::Transpose>().perm();
+  return perm != nullptr && perm->size() != 0 && perm->Get(0) == 0;
+}
+
+bool joins_images(const CpuQuery& q) {
+  const int32_t axis = q.attrs<attrs::Concat>().axis(), rank = q.outputs[0].type.shape.rank;
+  for (uint32_t i = 0; i < q.input_count; ++i) {
+    if (q.inputs[i].constant != nullptr) return false;
+  }
+  return (axis < 0 ? axis + rank : axis) != 0;
+}
+
+// A constant is the same for all images: it is broadcast along the first axis.
+bool constants_broadcast(const CpuQuery& q) {
+  const int rank = q.outputs[0].type.shape.rank;
+  for (uint32_t i = 0; i < q.input_count; ++i) {
+    const GraphValue& x = q.inputs[i];
+    if (!is_given(x)) continue;
+    const bool fits =
+        x.constant == nullptr ? x.type.shape.rank == rank : x.type.shape.rank < rank || x.type.shape[0] == 1;
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// One output, each image of it made of the same image of the inputs.
+bool is_by_image(const CpuQuery& q) {
+  switch (q.op) {
+    case Op::kConv:
+    case Op::kConvTranspose:
+    case Op::kConvInteger:
+    case Op::kIntConv:
+    case Op::kMaxPool:
+    case Op::kAveragePool:
+    case Op::kIntAveragePool:
+    case Op::kGlobalAveragePool:
+    case Op::kGlobalMaxPool:
+    case Op::kBatchNormalization:
+    case Op::kDepthToSpace:
+    case Op::kSpaceToDepth:
+    case Op::kIntTable:
+    case Op::kResize:
+    case Op::kIntResize:
+      return others_constant(q);
+    case Op::kQuantizeLinear: {
+      const auto& a = q.attrs<attrs::QuantizeLinear>();
+      return scales_all_images(q, a.axis(), a.block_size());
+    }
+    case Op::kDequantizeLinear: {
+      const auto& a = q.attrs<attrs::DequantizeLinear>();
+      return scales_all_images(q, a.axis(), a.block_size());
+    }
+    case Op::kTranspose:
+      return others_constant(q) && keeps_batch_first(q);
+    case Op::kConcat:
+      return joins_images(q);
+    default:
+      return is_elementwise(q.op) && constants_broadcast(q);
+  }
+}
+
+// The values of one node that are not constant have the batch, and there is at least one.
+bool all_have_batch(const CpuQuery& q, int64_t batch) {
+  if (q.node.input_count > kMaxNodeArgs || q.node.output_count != 1 || !is_given(q.outputs[0])) return false;
+  bool any = false;
+  for (uint32_t i = 0; i < q.input_count; ++i) {
+    const GraphValue& x = q.inputs[i];
+    if (!is_given(x) || x.constant != nullptr) continue;
+    if (!has_batch(x, batch)) return false;
+    any = true;
+  }
+  return any && has_batch(q.outputs[0], batch) && q.outputs[0].constant == nullptr;
+}
+
+// A node of a composite's body, which knows the composite's constants as inputs alone.
+bool view_inner(const CpuQuery& owner, uint32_t index, CpuQuery* inner) {
+  if (!view_node(*owner.host, owner.node.body, index, inner)) return false;
+  const GraphReader body = owner.body();
+  for (uint32_t i = 0; i < inner->input_count; ++i) {
+    const int32_t from = body.input_of(inner->node.inputs[i], owner.input_count);
+    if (from >= 0) inner->inputs[i].constant = owner.inputs[from].constant;
+  }
+  return true;
+}
+
+double bytes_of(const TensorType& t) { return static_cast<double>(tensor_bytes(t) > 0 ? tensor_bytes(t) : 0); }
+
+double constant_bytes(const CpuQuery& q) {
+  double sum = 0;
+  for (uint32_t i = 0; i < q.input_count; ++i) sum += q.inputs[i].constant == nullptr ? 0 : bytes_of(q.inputs[i].type);
+  if (q.op != Op::kComposite) return sum;
+  const GraphReader body = q.body();
+  for (uint32_t v = 0; v < body.value_count(); ++v) {
+    const vireo_graph_value value = body.value(static_cast<int32_t>(v));
+    if (value.constant != nullptr) sum += static_cast<double>(value.constant_size);
+  }
+  return sum;
+}
+
+// ---- Stretches
+
+constexpr int32_t kNobody = -1;
+constexpr uint32_t kMostNodes = 512;  // looked at as one: pairs of ends are tried
+
+struct NodeFacts {
+  int64_t batch = 0;  // 0: it does not run by image
+  double added = 0;
+};
+struct ValueFacts {
+  int32_t maker = kNobody;
+  int32_t last_reader = kNobody;  // INT32_MAX: an output of the graph
+  double saved = 0;
+};
+
+class Finder {
+ public:
+  Finder(const vireo_host& host, const vireo_graph* graph, NodeFacts* nodes, ValueFacts* values, uint8_t* inside)
+      : reader_(host, graph), host_(host), graph_(graph), nodes_(nodes), values_(values), inside_(inside) {}
+
+  void run() {
+    const uint32_t count = reader_.node_count();
+    for (uint32_t v = 0; v < reader_.value_count(); ++v) values_[v] = ValueFacts();
+    for (uint32_t n = 0; n < count; ++n) look(n);
+    for (uint32_t o = 0; o < reader_.output_count(); ++o) {
+      if (const int32_t y = reader_.output(o); y >= 0) values_[y].last_reader = INT32_MAX;
+    }
+    for (uint32_t n = 0; n < count;) {
+      uint32_t end = n + 1;
+      while (end < count && nodes_[n].batch != 0 && nodes_[end].batch == nodes_[n].batch && end - n < kMostNodes) ++end;
+      if (nodes_[n].batch != 0) choose(n, end);
+      n = end;
+    }
+  }
+
+ private:
+  void look(uint32_t n) {
+    CpuQuery q;
+    nodes_[n] = NodeFacts();
+    const bool whole = view_node(host_, graph_, n, &q);
+    for (uint32_t i = 0; i < q.node.input_count; ++i) {
+      if (const int32_t x = q.node.inputs[i]; x >= 0) values_[x].last_reader = static_cast<int32_t>(n);
+    }
+    if (!whole || !runs_by_image(q, &nodes_[n].batch)) return;
+    nodes_[n].added = added_ns(nodes_[n].batch, constant_bytes(q));
+    const double image = bytes_of(q.outputs[0].type) / static_cast<double>(nodes_[n].batch);
+    ValueFacts& y = values_[q.node.outputs[0]];
+    y.maker = static_cast<int32_t>(n);
+    y.saved = saved_ns(nodes_[n].batch, image);
+  }
+
+  // The stretch in [first, end) that saves most, then others beside it.
+  void choose(uint32_t first, uint32_t end) {
+    double most = 0;
+    uint32_t from = 0, to = 0;
+    for (uint32_t a = first; a < end; ++a) {
+      double sum = 0;
+      for (uint32_t b = a; b < end; ++b) {
+        sum -= nodes_[b].added;
+        const vireo_graph_node node = reader_.node(b);
+        for (uint32_t i = 0; i < node.input_count; ++i) {
+          const int32_t x = node.inputs[i];
+          if (x < 0 || values_[x].last_reader != static_cast<int32_t>(b) || is_listed(node, i)) continue;
+          if (values_[x].maker >= static_cast<int32_t>(a)) sum += values_[x].saved;
+        }
+        if (sum <= most) continue;
+        most = sum;
+        from = a;
+        to = b + 1;
+      }
+    }
+    if (to == from) return;
+    memset(inside_ + from, 1, to - from);
+    if (from > first + 1) choose(first, from - 1);
+    if (to + 1 < end) choose(to + 1, end);
+  }
+
+  static bool is_listed(const vireo_graph_node& node, uint32_t i) {
+    for (uint32_t k = 0; k < i; ++k) {
+      if (node.inputs[k] == node.inputs[i]) return true;
+    }
+    return false;
+  }
+
+  GraphReader reader_;
+  const vireo_host& host_;
+  const vireo_graph* graph_;
+  NodeFacts* nodes_;
+  ValueFacts* values_;
+  uint8_t* inside_;
+};
+
+// Most graphs have no batch: one look at what their nodes make says so.
+bool any_batch(const GraphReader& reader) {
+  for (uint32_t n = 0; n < reader.node_count(); ++n) {
+    const vireo_graph_node node = reader.node(n);
+    vireo_graph_value y;
+    if (node.output_count == 1 && reader.read_value(node.outputs[0], &y) && y.rank > 2 && y.max_dims[0] > 1)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool runs_by_image(const CpuQuery& q, int64_t* batch) {
+  *batch = 0;
+  if (q.output_count != 1 || q.outputs[0].type.shape.rank < 2) return false;
+  const int64_t images = q.outputs[0].type.shape[0];
+  if (images < 2 || !all_have_batch(q, images)) return false;
+  if (q.op == Op::kComposite) {
+    const GraphReader body = q.body();
+    for (uint32_t n = 0; n < body.node_count(); ++n) {
+      CpuQuery inner;
+      if (!view_inner(q, n, &inner)) return false;
+      // What is made of constants alone is constant for all images, but the view could not tell it.
+      if (inner.op == Op::kComposite || !all_have_batch(inner, images) || !is_by_image(inner)) return false;
+    }
+  } else if (!is_by_image(q)) {
+    return false;
+  }
+  *batch = images;
+  return true;
+}
+
+// Bytes a ns of one thread beyond the caches near its core: of a cache that cores share, and of memory.
+constexpr double kShared = 20, kMemory = 10;
+constexpr double kNearBytes = 1 << 20, kSharedBytes = 24 << 20;
+constexpr double kCallNs = 500;
+
+static double moved_ns(double bytes, double of) {
+  return of <= kNearBytes ? 0 : bytes / (of <= kSharedBytes ? kShared : kMemory);
+}
+
+double saved_ns(int64_t batch, double image_bytes) {
+  const double all = static_cast<double>(batch) * image_bytes;
+  return 2 * (moved_ns(all, all) - moved_ns(all, image_bytes));  // written and read
+}
+
+double added_ns(int64_t batch, double constant_bytes) {
+  return static_cast<double>(batch - 1) * (kCallNs + constant_bytes / kShared);
+}
+
+Stretches::Stretches(const vireo_host& host, const vireo_graph* graph) : host_(host) {
+  const GraphReader reader(host, graph);
+  if (host.allocate == nullptr || !any_batch(reader)) return;
+  const uint32_t nodes = reader.node_count(), values = reader.value_count();
+  void* block = nullptr;
+  for (Carver c;;) {
+    auto* const node_facts = c.array<NodeFacts>(nodes);
+    auto* const value_facts = c.array<ValueFacts>(values);
+    auto* const inside = c.array<uint8_t>(nodes);
+    if (c.counting()) {
+      bytes_ = c.used();
+      block = host.allocate(host.context, bytes_, alignof(double));
+      if (block == nullptr) return;
+      c = Carver(block);
+      continue;
+    }
+    memset(inside, 0, nodes);
+    Finder(host, graph, node_facts, value_facts, inside).run();
+    memmove(block, inside, nodes);  // the rest has served
+    inside_ = static_cast<uint8_t*>(block);
+    return;
+  }
+}
+
+Stretches::~Stretches() {
+  if (inside_ != nullptr) host_.release(host_.context, inside_, bytes_, alignof(double));
+}
+
+}  // namespace vireo::cpu
