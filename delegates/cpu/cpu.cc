@@ -207,6 +207,11 @@ bool is_stretch(const vireo_part& part) {
   return found != nullptr && found->in_stretch;
 }
 
+bool is_tuned(const vireo_host& host, const vireo_graph* graph, uint32_t node) {
+  Query query;
+  return choose(host, graph, node, 1, &query).tuned != nullptr;
+}
+
 cpu::StretchPart stretch_of(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots) {
   const auto link = [](const void* claimed) {
     const auto& found = *static_cast<const Found*>(claimed);
@@ -243,7 +248,7 @@ vireo_status offer(const vireo_claims& claims, const Choice& c, [[maybe_unused]]
 vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   const uint32_t count = host->node_count(graph);
 #if VIREO_DEPTH_FIRST
-  const cpu::Stretches stretches(*host, graph);
+  const cpu::Stretches stretches(*host, graph, is_tuned);
 #endif
   for (uint32_t n = 0; n < count; ++n) {
     Query query;

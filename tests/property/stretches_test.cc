@@ -16,12 +16,12 @@
 namespace vireo {
 namespace {
 
-constexpr int64_t kBatch = 6, kChannels = 16, kEdge = 64;
+constexpr int64_t kBatch = 6, kChannels = 16, kEdge = 64, kLargeEdge = 190;
 
 class Net {
  public:
-  Net(uint32_t seed, const std::string& batch) : rng_(seed) {
-    m_.input("x", {batch, "3", std::to_string(kEdge), std::to_string(kEdge)});
+  Net(uint32_t seed, const std::string& batch, int64_t edge = kEdge) : rng_(seed) {
+    m_.input("x", {batch, "3", std::to_string(edge), std::to_string(edge)});
     value_ = conv("x", 3, kChannels, 3, 1, 1);
   }
 
@@ -52,6 +52,9 @@ class Net {
           break;
       }
     }
+    end();
+  }
+  void end() {
     m_.node("Identity", {value_}, {"y"});
     m_.output("y");
   }
@@ -74,6 +77,17 @@ class Net {
     const std::string c = conv(b, kChannels, kChannels / 2, 1, 1, 1);
     testing::add_int(m_.node("Concat", {a, c}, {joined}), "axis", 1);
     value_ = joined;
+  }
+  // Windows of all kinds, on many channels.
+  void windows() {
+    const int64_t wide = 4 * kChannels;
+    std::string v = unary("Relu", conv(value_, kChannels, wide, 1, 1, 1));
+    for (unsigned k = 0; k < 2; ++k) {
+      const int64_t edge = 3 + 2 * static_cast<int64_t>(draw(2)), stride = 1 + static_cast<int64_t>(draw(2));
+      v = draw(3) == 0 ? pool(draw(2) == 0 ? "MaxPool" : "AveragePool", v)
+                       : unary("HardSwish", conv(v, wide, wide, edge, stride, wide));
+    }
+    value_ = conv(v, wide, kChannels, 1, 1, 1);
   }
   void up_and_down() {
     const std::string wide = name(), scales = name();
@@ -218,16 +232,16 @@ class Stretches : public ::testing::Test {
   }
 
   // `images` of them, the first being number `first`.
-  static std::vector<uint8_t> run(const Open& o, int64_t first, int64_t images) {
+  static std::vector<uint8_t> run(const Open& o, int64_t first, int64_t images, int64_t edge = kEdge) {
     vireo_error error = VIREO_ERROR_INIT;
-    std::vector<float> x(static_cast<size_t>(images * 3 * kEdge * kEdge));
+    const int64_t pixels = 3 * edge * edge;
+    std::vector<float> x(static_cast<size_t>(images * pixels));
     for (int64_t b = 0; b < images; ++b) {
       std::mt19937 rng(static_cast<uint32_t>(first + b));
-      for (int64_t i = 0; i < 3 * kEdge * kEdge; ++i)
-        x[static_cast<size_t>(b * 3 * kEdge * kEdge + i)] =
-            static_cast<float>(static_cast<int>(rng() % 2001) - 1000) / 1000;
+      for (int64_t i = 0; i < pixels; ++i)
+        x[static_cast<size_t>(b * pixels + i)] = static_cast<float>(static_cast<int>(rng() % 2001) - 1000) / 1000;
     }
-    const int64_t dims[] = {images, 3, kEdge, kEdge};
+    const int64_t dims[] = {images, 3, edge, edge};
     const vireo_tensor in = vireo_tensor_of(VIREO_FLOAT32, dims, 4, x.data(), x.size() * sizeof(float));
     vireo_tensor y = {};
     EXPECT_EQ(vireo_session_run(o.session, &in, 1, &y, 1, &error), VIREO_OK) << error.message;
@@ -285,6 +299,48 @@ TEST_F(Stretches, SameCodesAsOneImage) {
     compare(convert_net(any), convert_net(fixed), &stretched);
   }
   EXPECT_GT(stretched, 20u);
+}
+
+// A large image, of fixed extents: strip by strip. A batch whose extent is open is not cut into strips.
+TEST_F(Stretches, SameBitsInStrips) {
+  uint32_t stretched = 0, of_codes = 0;
+  size_t whole_bytes = 0, strip_bytes = 0;
+  for (uint32_t seed = 0; seed < 24 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    const bool codes = seed % 3 == 2;
+    const int64_t images = 1 + seed % 2;
+    Net any(seed, "n", kLargeEdge), fixed(seed, std::to_string(images), kLargeEdge);
+    for (Net* net : {&any, &fixed}) {
+      for (uint32_t k = 0; k < 2; ++k) {
+        net->inverted_residual();
+        if (seed % 4 != 0) net->windows();
+      }
+      if (seed % 4 == 0) net->grow();
+      if (seed % 4 != 0) net->end();
+      if (codes) quantize(&net->proto());
+    }
+    Open one, strips, two;
+    const FileBytes open_file = convert_net(any), file = convert_net(fixed);
+    open(open_file, 1, 1, &one);
+    open(file, 0, 1, &strips);
+    open(file, 0, 2, &two);
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_EQ(one.stretched(), 0u);
+    (codes ? of_codes : stretched) += strips.stretched();
+    whole_bytes += images == 1 ? one.memory.total_bytes : 0;
+    strip_bytes += images == 1 ? strips.memory.total_bytes : 0;
+    std::vector<uint8_t> want;
+    for (int64_t b = 0; b < images; ++b) {
+      const std::vector<uint8_t> image = run(one, b, 1, kLargeEdge);
+      want.insert(want.end(), image.begin(), image.end());
+    }
+    EXPECT_TRUE(run(strips, 0, images, kLargeEdge) == want);
+    EXPECT_TRUE(run(strips, 0, images, kLargeEdge) == want) << "a second run";
+    EXPECT_TRUE(run(two, 0, images, kLargeEdge) == want) << "two threads";
+  }
+  EXPECT_GT(stretched, 50u);
+  EXPECT_GT(of_codes, 10u);
+  EXPECT_LT(strip_bytes, whole_bytes * 3 / 4);
 }
 
 // What was said before is what it takes, and inner values have room for one image.

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "delegates/cpu/depth_first/segments.h"
 #include "sdk/base/carver.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
@@ -120,18 +121,6 @@ bool view_inner(const CpuQuery& owner, uint32_t index, CpuQuery* inner) {
 
 double bytes_of(const TensorType& t) { return static_cast<double>(tensor_bytes(t) > 0 ? tensor_bytes(t) : 0); }
 
-double constant_bytes(const CpuQuery& q) {
-  double sum = 0;
-  for (uint32_t i = 0; i < q.input_count; ++i) sum += q.inputs[i].constant == nullptr ? 0 : bytes_of(q.inputs[i].type);
-  if (q.op != Op::kComposite) return sum;
-  const GraphReader body = q.body();
-  for (uint32_t v = 0; v < body.value_count(); ++v) {
-    const vireo_graph_value value = body.value(static_cast<int32_t>(v));
-    if (value.constant != nullptr) sum += static_cast<double>(value.constant_size);
-  }
-  return sum;
-}
-
 // ---- Stretches
 
 constexpr int32_t kNobody = -1;
@@ -147,22 +136,63 @@ struct ValueFacts {
   double saved = 0;
 };
 
+struct Lists {
+  NodeFacts* nodes = nullptr;
+  ValueFacts* values = nullptr;
+  uint8_t* inside = nullptr;  // by node
+  // For strips.
+  RowNode* row_nodes = nullptr;
+  RowValue* row_values = nullptr;
+  int32_t* inputs = nullptr;
+  Segment* segments = nullptr;
+  SegmentRoom* room = nullptr;
+};
+
+Lists take_lists(Carver& c, const GraphReader& reader) {
+  const uint32_t nodes = reader.node_count(), values = reader.value_count();
+  uint32_t inputs = 0;
+  for (uint32_t n = 0; n < nodes; ++n) inputs += reader.node(n).input_count;
+  Lists l;
+  l.inside = c.array<uint8_t>(nodes);
+  l.nodes = c.array<NodeFacts>(nodes);
+  l.values = c.array<ValueFacts>(values);
+  l.row_nodes = c.array<RowNode>(nodes);
+  l.row_values = c.array<RowValue>(values);
+  l.inputs = c.array<int32_t>(inputs);
+  l.segments = c.array<Segment>(nodes);
+  l.room = c.array<SegmentRoom>(size_t{nodes} + 1);
+  return l;
+}
+
 class Finder {
  public:
-  Finder(const vireo_host& host, const vireo_graph* graph, NodeFacts* nodes, ValueFacts* values, uint8_t* inside)
-      : reader_(host, graph), host_(host), graph_(graph), nodes_(nodes), values_(values), inside_(inside) {}
+  Finder(const vireo_host& host, const vireo_graph* graph, Stretches::IsTuned is_tuned, const Lists& lists)
+      : reader_(host, graph),
+        host_(host),
+        graph_(graph),
+        is_tuned_(is_tuned),
+        l_(lists),
+        nodes_(lists.nodes),
+        values_(lists.values) {}
 
   void run() {
     const uint32_t count = reader_.node_count();
-    for (uint32_t v = 0; v < reader_.value_count(); ++v) values_[v] = ValueFacts();
+    for (uint32_t v = 0; v < reader_.value_count(); ++v) {
+      values_[v] = ValueFacts();
+      l_.row_values[v] = RowValue();
+    }
     for (uint32_t n = 0; n < count; ++n) look(n);
     for (uint32_t o = 0; o < reader_.output_count(); ++o) {
-      if (const int32_t y = reader_.output(o); y >= 0) values_[y].last_reader = INT32_MAX;
+      if (const int32_t y = reader_.output(o); y >= 0) {
+        values_[y].last_reader = INT32_MAX;
+        l_.row_values[y].whole = true;
+      }
     }
     for (uint32_t n = 0; n < count;) {
       uint32_t end = n + 1;
       while (end < count && nodes_[n].batch != 0 && nodes_[end].batch == nodes_[n].batch && end - n < kMostNodes) ++end;
-      if (nodes_[n].batch != 0) choose(n, end);
+      if (nodes_[n].batch > 1) choose(n, end);
+      if (nodes_[n].batch == 1) choose_strips(n, end);
       n = end;
     }
   }
@@ -171,16 +201,50 @@ class Finder {
   void look(uint32_t n) {
     CpuQuery q;
     nodes_[n] = NodeFacts();
+    RowNode& row = l_.row_nodes[n];
+    row = RowNode();
     const bool whole = view_node(host_, graph_, n, &q);
+    uint32_t with_rows = 0;
     for (uint32_t i = 0; i < q.node.input_count; ++i) {
-      if (const int32_t x = q.node.inputs[i]; x >= 0) values_[x].last_reader = static_cast<int32_t>(n);
+      const int32_t x = q.node.inputs[i];
+      if (x < 0) continue;
+      values_[x].last_reader = l_.row_values[x].last_reader = static_cast<int32_t>(n);
+      if (i < q.input_count && has_rows(q.inputs[i])) l_.inputs[with_rows++] = x;
     }
-    if (!whole || !runs_by_image(q, &nodes_[n].batch)) return;
-    nodes_[n].added = added_ns(nodes_[n].batch, constant_bytes(q));
+    int64_t batch = 0;
+    if (!whole || !runs_by_image(q, &batch) || !is_tuned_(host_, graph_, n)) return;
+    nodes_[n].batch = batch;
+    const double constants = constant_bytes(q);
+    nodes_[n].added = added_ns(nodes_[n].batch, constants);
     const double image = bytes_of(q.outputs[0].type) / static_cast<double>(nodes_[n].batch);
-    ValueFacts& y = values_[q.node.outputs[0]];
+    const int32_t number = q.node.outputs[0];
+    ValueFacts& y = values_[number];
     y.maker = static_cast<int32_t>(n);
     y.saved = saved_ns(nodes_[n].batch, image);
+    if (nodes_[n].batch != 1) return;
+    row.able = runs_by_row(q, &row.form);
+    row.output = number;
+    row.inputs = {l_.inputs, with_rows};
+    row.constant_bytes = constants;
+    row.work_ns = row_work_ns(row.form, q.outputs[0].type);
+    l_.inputs += with_rows;
+    RowValue& made = l_.row_values[number];
+    made.maker = static_cast<int32_t>(n);
+    made.rows = q.outputs[0].type.shape.rank == 4 ? q.outputs[0].type.shape[1] : 0;
+    made.row_bytes = made.rows == 0 ? 0 : image / static_cast<double>(made.rows);
+  }
+
+  // One image: the nodes of segments.
+  void choose_strips(uint32_t first, uint32_t end) {
+    // Numbers of nodes count from `first` there.
+    for (uint32_t n = first; n < end; ++n) {
+      RowValue& v = l_.row_values[l_.row_nodes[n].output];
+      v.maker -= static_cast<int32_t>(first);
+      v.last_reader -= static_cast<int32_t>(first);
+    }
+    const uint32_t found = find_segments({l_.row_nodes + first, end - first}, {l_.row_values, reader_.value_count()}, 1,
+                                         {l_.room, size_t{end - first} + 1}, l_.segments);
+    for (uint32_t k = 0; k < found; ++k) memset(l_.inside + first + l_.segments[k].first, 1, l_.segments[k].count);
   }
 
   // The stretch in [first, end) that saves most, then others beside it.
@@ -204,7 +268,7 @@ class Finder {
       }
     }
     if (to == from) return;
-    memset(inside_ + from, 1, to - from);
+    memset(l_.inside + from, 1, to - from);
     if (from > first + 1) choose(first, from - 1);
     if (to + 1 < end) choose(to + 1, end);
   }
@@ -219,29 +283,44 @@ class Finder {
   GraphReader reader_;
   const vireo_host& host_;
   const vireo_graph* graph_;
+  Stretches::IsTuned is_tuned_;
+  Lists l_;
   NodeFacts* nodes_;
   ValueFacts* values_;
-  uint8_t* inside_;
 };
 
-// Most graphs have no batch: one look at what their nodes make says so.
-bool any_batch(const GraphReader& reader) {
+// Most graphs have no values that leave the caches: one look at what their nodes make says so.
+bool any_large(const GraphReader& reader) {
   for (uint32_t n = 0; n < reader.node_count(); ++n) {
     const vireo_graph_node node = reader.node(n);
     vireo_graph_value y;
-    if (node.output_count == 1 && reader.read_value(node.outputs[0], &y) && y.rank > 2 && y.max_dims[0] > 1)
+    if (node.output_count == 1 && reader.read_value(node.outputs[0], &y) && y.rank > 1 &&
+        traffic_ns(bytes_of(type_of(y))) > 0) {
       return true;
+    }
   }
   return false;
 }
 
 }  // namespace
 
+double constant_bytes(const CpuQuery& q) {
+  double sum = 0;
+  for (uint32_t i = 0; i < q.input_count; ++i) sum += q.inputs[i].constant == nullptr ? 0 : bytes_of(q.inputs[i].type);
+  if (q.op != Op::kComposite) return sum;
+  const GraphReader body = q.body();
+  for (uint32_t v = 0; v < body.value_count(); ++v) {
+    const vireo_graph_value value = body.value(static_cast<int32_t>(v));
+    if (value.constant != nullptr) sum += static_cast<double>(value.constant_size);
+  }
+  return sum;
+}
+
 bool runs_by_image(const CpuQuery& q, int64_t* batch) {
   *batch = 0;
   if (q.output_count != 1 || q.outputs[0].type.shape.rank < 2) return false;
   const int64_t images = q.outputs[0].type.shape[0];
-  if (images < 2 || !all_have_batch(q, images)) return false;
+  if (images < 1 || !all_have_batch(q, images)) return false;
   if (q.op == Op::kComposite) {
     const GraphReader body = q.body();
     for (uint32_t n = 0; n < body.node_count(); ++n) {
@@ -271,32 +350,25 @@ double saved_ns(int64_t batch, double image_bytes) {
   return 2 * (moved_ns(all, all) - moved_ns(all, image_bytes));  // written and read
 }
 
+double traffic_ns(double bytes) { return 2 * moved_ns(bytes, bytes); }
+
 double added_ns(int64_t batch, double constant_bytes) {
   return static_cast<double>(batch - 1) * (kCallNs + constant_bytes / kShared);
 }
 
-Stretches::Stretches(const vireo_host& host, const vireo_graph* graph) : host_(host) {
+Stretches::Stretches(const vireo_host& host, const vireo_graph* graph, IsTuned is_tuned) : host_(host) {
   const GraphReader reader(host, graph);
-  if (host.allocate == nullptr || !any_batch(reader)) return;
-  const uint32_t nodes = reader.node_count(), values = reader.value_count();
-  void* block = nullptr;
-  for (Carver c;;) {
-    auto* const node_facts = c.array<NodeFacts>(nodes);
-    auto* const value_facts = c.array<ValueFacts>(values);
-    auto* const inside = c.array<uint8_t>(nodes);
-    if (c.counting()) {
-      bytes_ = c.used();
-      block = host.allocate(host.context, bytes_, alignof(double));
-      if (block == nullptr) return;
-      c = Carver(block);
-      continue;
-    }
-    memset(inside, 0, nodes);
-    Finder(host, graph, node_facts, value_facts, inside).run();
-    memmove(block, inside, nodes);  // the rest has served
-    inside_ = static_cast<uint8_t*>(block);
-    return;
-  }
+  if (host.allocate == nullptr || !any_large(reader)) return;
+  Carver counted;
+  take_lists(counted, reader);
+  bytes_ = counted.used();
+  void* const block = host.allocate(host.context, bytes_, alignof(double));
+  if (block == nullptr) return;
+  Carver c(block);
+  const Lists lists = take_lists(c, reader);
+  memset(lists.inside, 0, reader.node_count());
+  Finder(host, graph, is_tuned, lists).run();
+  inside_ = lists.inside;  // the block's first bytes
 }
 
 Stretches::~Stretches() {

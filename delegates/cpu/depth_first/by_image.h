@@ -15,11 +15,16 @@ namespace vireo::cpu {
 // one extent > 1 there. That is *batch, at the upper bounds. A kernel that takes the node then takes one image of it.
 bool runs_by_image(const CpuQuery& query, int64_t* batch);
 
+// Weights, and what else of the node is constant.
+double constant_bytes(const CpuQuery& query);
+
 // The stretches of a graph that pay for themselves. Between two of them stands a node that is in none.
 class Stretches {
  public:
+  // Whether a node of the graph has a tuned kernel: others are in none.
+  using IsTuned = bool (*)(const vireo_host& host, const vireo_graph* graph, uint32_t node);
   // Without memory from the host there are none.
-  Stretches(const vireo_host& host, const vireo_graph* graph);
+  Stretches(const vireo_host& host, const vireo_graph* graph, IsTuned is_tuned);
   ~Stretches();
   Stretches(const Stretches&) = delete;
   Stretches& operator=(const Stretches&) = delete;
@@ -35,6 +40,7 @@ class Stretches {
 // The time in ns that a stretch saves by an inner value, and that a node costs it. Rates of one thread, the same on
 // every machine, because the arena's size depends on what they decide.
 double saved_ns(int64_t batch, double image_bytes);
+double traffic_ns(double bytes);  // of a value that is written and read again
 double added_ns(int64_t batch, double constant_bytes);
 
 }  // namespace vireo::cpu
