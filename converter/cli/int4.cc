@@ -37,11 +37,16 @@ bool Int4Run::write(Diagnostics*) const {
 
 std::string Int4Run::text() const {
   const quant::Int4Report& r = stage_->report();
-  std::string out = formatted("  data    %zu samples, %zu rounds of passes\n", r.samples, r.rounds);
+  std::string out = formatted("  data    %zu samples, %zu steps over them\n", r.samples, r.rounds);
   for (const std::string& line : calibration_.assumed()) out += "  data    " + line + "\n";
+  for (const auto& [step, seconds] : r.seconds) out += formatted("  time    %6.1f s  ", seconds) + step + "\n";
   if (r.gains_moved != 0) out += formatted("  repair  gains of %zu normalisations moved into weights\n", r.gains_moved);
   if (r.gains_fitted != 0)
     out += formatted("  repair  gains of %zu normalisations fitted to the codes behind them\n", r.gains_fitted);
+  if (!r.eight_bits.empty())
+    out += formatted("  8 bits  %zu matrices, which lose most for their bytes:", r.eight_bits.size());
+  for (size_t i = 0; i < r.eight_bits.size(); ++i) out += (i == 0 ? " \"" : ", \"") + r.eight_bits[i] + "\"";
+  if (!r.eight_bits.empty()) out += "\n";
   for (const auto& [name, why] : r.nearest) out += "  note    \"" + name + "\" has the nearest codes: " + why + "\n";
   const std::vector<quant::Int4Layer> worst = worst_of(r.layers);
   if (!worst.empty())
@@ -58,6 +63,10 @@ Json Int4Run::json() const {
   for (const std::string& line : calibration_.assumed()) out["assumed"].push_back(line);
   out["gains_moved"] = r.gains_moved;
   out["gains_fitted"] = r.gains_fitted;
+  out["eight_bits"] = Json::array();
+  for (const std::string& name : r.eight_bits) out["eight_bits"].push_back(name);
+  out["seconds"] = Json::object();
+  for (const auto& [step, seconds] : r.seconds) out["seconds"][step] = seconds;
   out["layers"] = Json::object();
   for (const quant::Int4Layer& l : r.layers)
     out["layers"][l.name] = Json{{"sqnr_db", l.sqnr_db}, {"gain_db", l.gain_db}};

@@ -34,10 +34,12 @@ struct Int4Layer {
 
 struct Int4Report {
   Recipe recipe;
-  size_t samples = 0, rounds = 0;
+  size_t samples = 0, rounds = 0;                            // passes over the data, a step of the way each
   std::vector<Int4Layer> layers;                             // in the order of the graph; a table first
+  std::vector<std::string> eight_bits;                       // layers whose matrix has 8 bits
   std::vector<std::pair<std::string, std::string>> nearest;  // products with nearest codes for all that, and why
   size_t gains_moved = 0, gains_fitted = 0;                  // normalisations
+  std::vector<std::pair<std::string, double>> seconds;       // of each step
 };
 
 class CalibratedInt4 final : public Stage {

@@ -211,10 +211,10 @@ class RecipeReader {
   bool wide(const Json& json) {
     if (!json.contains("wide")) return true;
     const Json& list = json.at("wide");
-    const char* const help = "write the names of values that take 16 bits, or [] for none";
+    const char* const help = out_.format == Format::kW4
+                                 ? "write the names of layers whose matrix takes 8 bits, or [] for none"
+                                 : "write the names of values that take 16 bits, or [] for none";
     if (!list.is_array()) return fail("\"wide\" of the recipe is not a list", help);
-    if (out_.format == Format::kW4 && list.size() != 0)
-      return fail("the recipe has values of 16 bits, and with w4/32 values stay in float", "take \"wide\" out");
     out_.wide.emplace();
     for (const Json& name : list) {
       if (!name.is_string()) return fail("\"wide\" of the recipe has something that is no name", help);
@@ -338,8 +338,7 @@ Json write_recipe(const Recipe& recipe) {
     if (rule.format) said["format"] = format_names()[static_cast<size_t>(*rule.format)];
     json["layers"][pattern] = said;
   }
-  if (in_float) return json;
-  json["ranges"] = Json::object();
+  if (!in_float) json["ranges"] = Json::object();
   for (const auto& [name, range] : recipe.ranges) {
     Json pair = Json::array();
     pair.push_back(range.low);

@@ -44,7 +44,8 @@ struct Recipe {
   bool correct_bias = true;
   std::vector<std::pair<std::string, LayerRule>> rules;  // by pattern: the last one that matches and says so decides
   std::map<std::string, ValueRange> ranges;              // of values by name: no data decide them
-  std::optional<std::vector<std::string>> wide;  // values of 16 bits, by name; absent: w8a8 asks the data for them
+  // By name, values of 16 bits; in w4/32 layers whose matrix has 8. Absent: w8a8 and w4/32 ask the data for them.
+  std::optional<std::vector<std::string>> wide;
 };
 
 // Reads a recipe. False with `error` and `help`: an unknown key is named with the nearest known one, keys of searching

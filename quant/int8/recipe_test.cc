@@ -46,12 +46,14 @@ TEST(Recipe, RoundTripOfWeightsInFourBits) {
   r.format = Format::kW4;
   r.scale_gains = false;
   r.rules = {{"head", {true, {}}}};
+  r.wide = {"layers.0/v", "table"};
   const std::string text = json_text(write_recipe(r), 1);
   Recipe again;
   std::string error, help;
   ASSERT_TRUE(reads(text, &again, &error, &help)) << error;
   EXPECT_EQ(json_text(write_recipe(again), 1), text);
   EXPECT_EQ(again.format, Format::kW4);
+  EXPECT_EQ(again.wide, r.wide);
   EXPECT_FALSE(again.scale_gains);
   EXPECT_TRUE(again.descend);
   EXPECT_TRUE(kept(again, "head"));

@@ -47,6 +47,11 @@ void Moment::factorise() {
   }
 }
 
+void Moment::add_row(int64_t i, double factor, double* to) const {
+  const double* const row = values_.data() + i * size_;
+  for (int64_t j = 0; j < size_; ++j) to[j] += factor * row[j];
+}
+
 double Moment::of(const double* error) const {
   double sum = 0;
   for (int64_t i = 0; i < size_; ++i) {

@@ -19,6 +19,8 @@ class Moment {
   int64_t size() const { return size_; }
   double at(int64_t i, int64_t j) const { return values_[static_cast<size_t>(i * size_ + j)]; }
   const double* diagonal() const { return diagonal_.data(); }
+  // to += factor times row i of H.
+  void add_row(int64_t i, double factor, double* to) const;
   // error^T H error.
   double of(const double* error) const;
   // inverse(H) b, in place.

@@ -16,6 +16,7 @@ struct Range {
   DType type;
   int32_t low, high;
 };
+constexpr int kSweeps = 3;  // of coordinate descent; few codes change after the second
 constexpr Range kFourBits = {DType::kI4, -8, 7}, kEightBits = {DType::kI8, -127, 127};
 
 // Weights that share a scale, side by side: they are gone through many times.
@@ -25,11 +26,15 @@ struct Run {
   float at(int64_t i) const { return data[i]; }
 };
 
+// The sum has no room for halves: it rounds to the nearest, to even where two are as near, and no function is called.
+constexpr float kNoHalves = 0x1.8p23f;
+
+float nearest_of(float w, float scale, float low, float high) {
+  return std::min(std::max(w / scale, low), high) + kNoHalves - kNoHalves;
+}
+
 int32_t nearest(float w, float scale, const Range& range) {
-  const float q = std::nearbyint(w / scale);
-  return q <= static_cast<float>(range.low)    ? range.low
-         : q >= static_cast<float>(range.high) ? range.high
-                                               : static_cast<int32_t>(q);
+  return static_cast<int32_t>(nearest_of(w, scale, static_cast<float>(range.low), static_cast<float>(range.high)));
 }
 
 float largest(const Run& run) {
@@ -49,10 +54,11 @@ struct By {
 
 template <class Weight>
 double squared_error(const Run& run, float scale, const Range& range, const Weight& weight) {
+  const auto low = static_cast<float>(range.low), high = static_cast<float>(range.high);
   double sum = 0;
   for (int64_t i = 0; i < run.count; ++i) {
-    const double d = static_cast<double>(run.at(i)) -
-                     static_cast<double>(scale * static_cast<float>(nearest(run.at(i), scale, range)));
+    const double d =
+        static_cast<double>(run.at(i)) - static_cast<double>(scale * nearest_of(run.at(i), scale, low, high));
     sum += weight(i) * d * d;
   }
   return sum;
@@ -179,7 +185,7 @@ class Coding {
     for (int64_t column = 0; column < m_.n && out_.finite; ++column) {
       for (int64_t b = 0; b < m_.blocks; ++b) {
         const Run run = m_.run(column, b);
-        const float scale = out_.bits == 4 ? scale_of_block(run, out_.half) : scale_of_column(run);
+        const float scale = scale_of(run, nullptr);
         set_scale(column, b, scale);
         for (int64_t i = 0; i < run.count; ++i) set_code(column, b, i, nearest(run.at(i), scale, range_));
         count(run, squared_error(run, scale, range_, Evenly()));
@@ -197,10 +203,12 @@ class Coding {
       fill(wanted, nullptr, &nearest_ones);
       fill(wanted, target.moment, &fed_back);
       const double plain = loss(wanted, nearest_ones, *target.moment), fed = loss(wanted, fed_back, *target.moment);
+      Column& best = fed < plain ? fed_back : nearest_ones;
+      const double won = refine(wanted, *target.moment, &best);
       sums->energy += target.moment->of(wanted.data());
       sums->nearest += plain;
-      sums->taken += std::min(plain, fed);
-      take(column, fed < plain ? fed_back : nearest_ones);
+      sums->taken += std::min(plain, fed) - won;
+      take(column, best);
     }
     return finished();
   }
@@ -222,6 +230,12 @@ class Coding {
     return static_cast<double>(c.scales[i / static_cast<size_t>(m_.block)]) * c.codes[i];
   }
 
+  // Errors count by `weights`, where there are any.
+  float scale_of(const Run& run, const double* weights) const {
+    if (out_.bits != 4) return scale_of_column(run);
+    return weights == nullptr ? scale_of_block(run, out_.half) : scale_of_block(run, out_.half, By{weights});
+  }
+
   // With feedback where there is a moment: later weights take back what the earlier ones are off by. A block's scale is
   // that of its weights as they are by then.
   void fill(std::vector<double> w, const Moment* moment, Column* out) const {
@@ -231,8 +245,7 @@ class Coding {
       for (int64_t k = first; k < last; ++k)
         local[static_cast<size_t>(k - first)] = static_cast<float>(w[static_cast<size_t>(k)]);
       const Run run = {local.data(), last - first};
-      const float scale = moment == nullptr ? scale_of_block(run, out_.half)
-                                            : scale_of_block(run, out_.half, By{moment->diagonal() + first});
+      const float scale = scale_of(run, moment == nullptr ? nullptr : moment->diagonal() + first);
       out->scales[static_cast<size_t>(b)] = scale;
       for (int64_t k = first; k < last; ++k) {
         const auto i = static_cast<size_t>(k);
@@ -243,6 +256,66 @@ class Coding {
         for (int64_t j = k + 1; j < m_.k; ++j) w[static_cast<size_t>(j)] -= off * u[j];
       }
     }
+  }
+
+  // Coordinate descent from the codes that there are: each block's scale becomes the best one for its codes, each code
+  // the best one beside all others. What is lost never rises. Returns what it fell by.
+  double refine(const std::vector<double>& wanted, const Moment& moment, Column* c) const {
+    const auto size = static_cast<size_t>(m_.k);
+    std::vector<double> slope(size, 0), turned(size);  // H (wanted - w'), H q of a block's codes
+    for (size_t i = 0; i < size; ++i) {
+      const auto k = static_cast<int64_t>(i);
+      moment.add_row(k, wanted[i] - meant(*c, k), slope.data());
+    }
+    double won = 0;
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      const double before = won;
+      for (int64_t b = 0; b < m_.blocks; ++b) {
+        const int64_t first = b * m_.block, last = std::min(first + m_.block, m_.k);
+        won += refine_scale(moment, first, last, &c->scales[static_cast<size_t>(b)], *c, &slope, &turned);
+        won += refine_codes(moment, first, last, c->scales[static_cast<size_t>(b)], c, &slope);
+      }
+      if (won == before) break;
+    }
+    return won;
+  }
+
+  double refine_scale(const Moment& moment, int64_t first, int64_t last, float* scale, const Column& c,
+                      std::vector<double>* slope, std::vector<double>* turned) const {
+    std::fill(turned->begin(), turned->end(), 0.0);
+    double along = 0, square = 0;  // q^T H e, q^T H q
+    for (int64_t k = first; k < last; ++k) {
+      const auto i = static_cast<size_t>(k);
+      along += c.codes[i] * (*slope)[i];
+      if (c.codes[i] != 0) moment.add_row(k, c.codes[i], turned->data());
+    }
+    for (int64_t k = first; k < last; ++k)
+      square += c.codes[static_cast<size_t>(k)] * (*turned)[static_cast<size_t>(k)];
+    if (!(square > 0)) return 0;
+    const float now = stored(static_cast<float>(static_cast<double>(*scale) + along / square), out_.half);
+    const double step = static_cast<double>(now) - static_cast<double>(*scale),
+                 won = step * (2 * along - step * square);
+    if (!(won > 0) || (out_.half ? std::fabs(now) < 0x1p-20f : !std::isnormal(now))) return 0;
+    *scale = now;
+    for (size_t i = 0; i < slope->size(); ++i) (*slope)[i] -= step * (*turned)[i];
+    return won;
+  }
+
+  double refine_codes(const Moment& moment, int64_t first, int64_t last, float scale, Column* c,
+                      std::vector<double>* slope) const {
+    double won = 0;
+    for (int64_t k = first; k < last; ++k) {
+      const auto i = static_cast<size_t>(k);
+      const double square = moment.diagonal()[k], step_to = (*slope)[i] / square;
+      const int32_t was = c->codes[i];
+      const int32_t now = nearest(static_cast<float>(static_cast<double>(scale) * was + step_to), scale, range_);
+      const double step = static_cast<double>(scale) * (now - was), less = step * (2 * (*slope)[i] - step * square);
+      if (now == was || !(less > 0)) continue;
+      c->codes[i] = now;
+      won += less;
+      moment.add_row(k, -step, slope->data());
+    }
+    return won;
   }
 
   double loss(const std::vector<double>& wanted, const Column& c, const Moment& moment) const {
@@ -307,8 +380,9 @@ CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, int bits) {
   return Coding(w, by_rows, bits).nearest_codes();
 }
 
-CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, const RoundingTarget& target, RoundingLoss* loss) {
-  return Coding(w, by_rows, 4).fed_back_codes(target, loss);
+CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, int bits, const RoundingTarget& target,
+                        RoundingLoss* loss) {
+  return Coding(w, by_rows, bits).fed_back_codes(target, loss);
 }
 
 ir::ConstantPtr decoded(const CodedMatrix& m) {
@@ -329,6 +403,7 @@ MatrixCodes add_codes(ir::Graph& g, const std::string& name, const CodedMatrix& 
   out.finite = matrix.finite;
   if (!out.finite) return out;
   out.block = static_cast<int32_t>(matrix.block);
+  out.bits = matrix.bits;
   out.codes =
       g.add_constant(name, ir::make_constant({matrix.bits == 4 ? DType::kI4 : DType::kI8, matrix.shape}, matrix.codes));
   out.scales = scales_of(g, name + "_scale", matrix);
@@ -348,7 +423,8 @@ double loss_of_codes(const ir::Constant& w, bool by_rows, const std::vector<floa
       for (int64_t i = 0; i < run.count; ++i) {
         const auto at = static_cast<size_t>(b * m.block + i);
         const float d = run.at(i) - scale * static_cast<float>(nearest(run.at(i), scale, kFourBits));
-        sum += std::pow(static_cast<double>(d / factors[at] * importance[at]), 2);
+        const auto lost = static_cast<double>(d / factors[at] * importance[at]);
+        sum += lost * lost;
       }
     }
   }

@@ -44,9 +44,10 @@ struct RoundingLoss {
   double energy = 0, nearest = 0, taken = 0;
 };
 
-// The same in 4 bits, each column rounded with feedback, or to the nearest codes where these lose less. What a column
-// loses is (wanted - w')^T H (wanted - w').
-CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, const RoundingTarget& target, RoundingLoss* loss);
+// The same, each column rounded with feedback, or to the nearest codes where these lose less; then codes and scales are
+// changed one by one while the column loses less so. What it loses is (wanted - w')^T H (wanted - w').
+CodedMatrix code_matrix(const ir::Constant& w, bool by_rows, int bits, const RoundingTarget& target,
+                        RoundingLoss* loss);
 
 // What the codes mean.
 ir::ConstantPtr decoded(const CodedMatrix& matrix);
@@ -56,6 +57,7 @@ struct MatrixCodes {
   ir::Value* codes = nullptr;   // int4 or int8, of the matrix's shape
   ir::Value* scales = nullptr;  // [N, blocks] or [blocks, N]; float16 where it holds them, else float32
   int32_t block = 0;
+  int bits = 4;
   bool finite = false;
 };
 

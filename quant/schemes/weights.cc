@@ -175,7 +175,7 @@ class Coder {
     attrs::DequantizeLinearT a;
     const int32_t k_axis = by_rows ? 1 : 0;
     ir::Value* scales = c.scales;
-    if (bits_ == 4) {
+    if (c.bits == 4) {
       a.axis = k_axis;
       a.block_size = c.block;
       scales = wide_scales(scales, &n);

@@ -72,12 +72,12 @@ def calibration_of_gain(np):
     return ("--calibrate", WORK / "gain_samples.npz")
 
 
-# Rounded by what products lose on data: the same bytes in the file, the table still stored once.
+# Rounded by what products lose on data, and 8 bits where they pay most: 5 % larger at most, the table still stored once.
 def draft_model_by_data(test):
     import numpy as np
     plain = coded(LM / "lm_draft.onnx", "draft_plain")
     out = coded(LM / "lm_draft.onnx", "draft_by_data", "--quantize", "int4", *calibration_of_book(np))
-    test.assertLess(abs(out.stat().st_size - plain.stat().st_size), 4096)
+    test.assertLess(out.stat().st_size, 1.05 * plain.stat().st_size)
     exact, by_data, without = of_book(LM / "lm_draft.onnx", out, plain)
     test.assertLess(by_data / exact, 1.025)
     test.assertLess(by_data, without)
@@ -86,9 +86,9 @@ def draft_model_by_data(test):
 def important_small_weights_by_data(test):
     import numpy as np
     out = coded(GAIN / "model.onnx", "gain_by_data", "--quantize", "int4", *calibration_of_gain(np))
-    test.assertLess(out.stat().st_size, 480_000)
+    test.assertLess(out.stat().st_size, 500_000)
     exact, small = perplexities(GAIN / "model.onnx", out, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256)
-    test.assertLess(small / exact, 1.005)
+    test.assertLess(small / exact, 1.004)
 
 
 def a_recipe_of_four_bits_gives_the_same_bytes(test):
@@ -98,6 +98,8 @@ def a_recipe_of_four_bits_gives_the_same_bytes(test):
     said = json.loads(recipe.read_text())
     test.assertEqual(said["defaults"], {"format": "w4/32", "rounding": "feedback"})
     test.assertGreater(said["measured"]["gains_moved"], 0)
+    test.assertGreater(len(said["wide"]), 0)
+    test.assertEqual(sorted(said["wide"]), sorted(said["measured"]["eight_bits"]))
     test.assertTrue(all(layer["gain_db"] >= 0 for layer in said["measured"]["layers"].values()))
     again = WORK / "by_recipe_2.vireo"
     for verb in (("quantize", "--data", samples, "--recipe", recipe), ("convert", "--calibrate", samples, "--recipe", recipe),
@@ -110,10 +112,23 @@ def a_recipe_of_four_bits_gives_the_same_bytes(test):
     done = support.vireo("quantize", GAIN / "model.onnx", "-o", again, "--data", samples, "--recipe", recipe)
     test.assertIn("the recipe keeps it in float", done.stdout)
     test.assertGreater(again.stat().st_size, first.stat().st_size + 100_000)
+    # 8 bits for none, for one that is named, and for one that is not there.
+    def wide(*names):
+        recipe.write_text(json.dumps({"vireo_recipe": 1, "defaults": {"format": "w4/32"}, "wide": names}))
+        return support.vireo("quantize", GAIN / "model.onnx", "-o", again, "--data", samples, "--recipe", recipe, check=False)
+    wide()
+    narrow = again.stat().st_size
+    test.assertLess(narrow, first.stat().st_size)
+    done = wide("/layers.0/down/MatMul")
+    test.assertIn('8 bits  1 matrices', done.stdout)
+    test.assertGreater(again.stat().st_size, narrow + 8000)
+    done = wide("/layers.9/down/MatMul")
+    test.assertEqual(done.returncode, 1)
+    test.assertIn('8 bits to the layer "/layers.9/down/MatMul", and no matrix in codes has such a name', done.stderr)
     # Nothing by data: what int4 gives without any.
     recipe.write_text(json.dumps({"vireo_recipe": 1, "condition": [], "defaults": {"format": "w4/32", "rounding": "nearest"}}))
     support.vireo("quantize", GAIN / "model.onnx", "-o", again, "--recipe", recipe)
-    test.assertLess(abs(again.stat().st_size - first.stat().st_size), 4096)
+    test.assertLess(abs(again.stat().st_size - narrow), 4096)
 
 
 def what_four_bits_refuse(test):
