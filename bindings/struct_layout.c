@@ -164,6 +164,7 @@ int main(void) {
   FIELD(vireo_session_options, require);
   FIELD(vireo_session_options, target);
   FIELD(vireo_session_options, math);
+  FIELD(vireo_session_options, state_stays);
   STRUCT(vireo_verdict);
   FIELD(vireo_verdict, struct_size);
   FIELD(vireo_verdict, takes);

@@ -3,6 +3,7 @@
 #include "c_api/src/selftest.h"
 #include "runtime/create/create.h"
 #include "runtime/recover/device_memory.h"
+#include "runtime/run/remote.h"
 #include "sdk/base/config.h"
 #include "sdk/ops/control/control_generated.h"
 #include "vireo/buffer.h"
@@ -87,6 +88,11 @@ vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_t
   if (!use.mine()) return busy(error);
   if (index >= session->main.input_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  if constexpr (VIREO_JOINED) {
+    session->error.clear();
+    const Status status = vireo::Remote::take_state(*session, index);
+    if (!vireo::ok(status)) return vireo::report(status, session->error, error);
+  }
   Tensor t = session->inputs.own[index];
   t.shape = session->main.inputs[index]->shape;
   memcpy(out, &t, sizeof(*out));
@@ -156,6 +162,7 @@ vireo_status vireo_session_reset(vireo_session* session, vireo_error* error) {
     const Tensor& t = session->inputs.own[i];
     if (t.data != nullptr) memset(t.data, 0, static_cast<size_t>(t.capacity));
   }
+  vireo::Remote::reset_state(*session);
   return VIREO_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/prepare/packed_bytes.h"
 #include "runtime/recover/device_memory.h"
 #include "runtime/recover/failover.h"
+#include "runtime/run/remote.h"
 #include "sdk/base/config.h"
 
 namespace vireo {
@@ -198,6 +199,15 @@ Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint3
   for (uint32_t i = 0; i < after->main.input_count; ++i) {
     if (state_of(before->model->program, i) < 0) continue;
     const Tensor& from = before->inputs.own[i];
+    if constexpr (VIREO_JOINED) {
+      before->error.clear();
+      const Status there = Remote::take_state(*before, i);
+      if (!ok(there)) {
+        if (error != nullptr) *error = before->error;
+        release_session(after);
+        return there;
+      }
+    }
     const int64_t bytes = tensor_bytes(from);
     if (bytes < 0 || bytes > after->inputs.own[i].capacity) {
       blame_tensor(error, input_name(*before, i));

@@ -18,6 +18,9 @@ Span<const int32_t> span_of(const List& v) {
   return {v.data(), v.size()};
 }
 
+// What the plan leaves alone. Carried state has bytes, which lie behind it.
+constexpr PlanTensor::Kind kStays = PlanTensor::kConstant;
+
 // Lifetimes as the host's plan has them, of those values alone that parts of the device read or make.
 Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const PlanWorkspace& w, uint64_t* at,
                uint64_t* bytes, Error* error) {
@@ -43,6 +46,15 @@ Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const Pla
     lies_there(p->outputs, p->output_count);
   }
   if (!any) return Status::kOk;
+  for (uint32_t i = 0; index == 0 && i < g.inputs()->size(); ++i) {
+    const int32_t o = staying_output(*l.program, i);
+    if (o < 0) continue;
+    PlanTensor& x = w.tensors[g.inputs()->Get(i)];
+    PlanTensor& y = w.tensors[g.outputs()->Get(static_cast<uint32_t>(o))];
+    if (x.kind != PlanTensor::kValue || y.kind != PlanTensor::kValue) continue;
+    x.kind = y.kind = kStays;
+    x.bytes = y.bytes = x.bytes < y.bytes ? y.bytes : x.bytes;
+  }
   // What a body takes from its owner stays where it was put: another body of the same frame may read it.
   for (const uint32_t t : *g.inputs()) {
     if (w.tensors[t].kind == PlanTensor::kValue)
@@ -65,18 +77,36 @@ Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const Pla
   VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
                             Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
                             Span<uint64_t>(at, s.tensor_count), {}, &result, error));
+  uint64_t end = *bytes + align_up(result.bytes, kBufferAlignment);
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (w.tensors[t].kind == PlanTensor::kConstant) {
+    const PlanTensor& tensor = w.tensors[t];
+    if (tensor.kind != kStays) {
+      at[t] += *bytes;
+    } else if (tensor.bytes == 0) {  // a constant
       at[t] = kNoOffset;
     } else {
-      at[t] += *bytes;
+      at[t] = end;
+      end += static_cast<uint64_t>(tensor.bytes);
     }
   }
-  *bytes += align_up(result.bytes, kBufferAlignment);
+  *bytes = end;
   return Status::kOk;
 }
 
 }  // namespace
+
+int32_t staying_output(const Program& program, uint32_t input) {
+  const fb::Subgraph& g = program.subgraph(0);
+  const auto fed_by = [&](uint32_t i) {
+    const int32_t o = state_of(program, i);
+    return o < 0 ? -1 : static_cast<int32_t>(g.outputs()->Get(static_cast<uint32_t>(o)));
+  };
+  const int32_t y = fed_by(input);
+  for (uint32_t i = 0; y >= 0 && i < g.inputs()->size(); ++i) {
+    if (g.inputs()->Get(i) == static_cast<uint32_t>(y) || (i != input && fed_by(i) == y)) return -1;
+  }
+  return y < 0 ? -1 : state_of(program, input);
+}
 
 bool uses_device_memory(const SessionLayout& l) {
   for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {

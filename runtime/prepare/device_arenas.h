@@ -28,6 +28,9 @@ constexpr size_t kImportAlignment = 4096;
 bool shares_arena(const SessionLayout& layout);
 // The same of one device: it works in the host's arena where all values of its parts have one place there.
 bool shares_arena(const SessionLayout& layout, uint8_t device);
+// The output that is input `input` of the next run, where nothing else has to do with the two values, else -1. On a
+// device's arena that has both, they have places of one size for good, which they exchange after a run.
+int32_t staying_output(const Program& program, uint32_t input);
 // Plans the arena of each device that has parts. Parts are known, the host's plan is made.
 Status plan_device_arenas(SessionLayout& layout, const PlanWorkspace& w, Error* error);
 void free_device_arenas(SessionLayout& layout);

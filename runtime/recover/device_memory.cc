@@ -33,9 +33,13 @@ Status lose_device(vireo_session& s, uint32_t arena, const char* node, const cha
   bool bound = false;
   for (uint32_t i = 0; i < s.main.input_count; ++i) bound = bound || m.bound[i].arena == arena;
   for (uint32_t o = 0; o < s.main.output_count; ++o) bound = bound || m.bound[s.main.input_count + o].arena == arena;
-  if ((m.indispensable & bit) != 0 || bound || (s.devices.lost & bit) != 0) {
+  bool state = false;
+  for (uint32_t k = 0; k < s.state.count; ++k) state = state || m.carried[k].where == bit_of(arena);
+  if ((m.indispensable & bit) != 0 || bound || state || (s.devices.lost & bit) != 0) {
     return fail(&s.error, Status::kDeviceLost, "device \"{}\", at \"{}\": {}{}", device->info.name, node, why,
-                bound ? ", and with it what the caller bound to its memory" : "");
+                state   ? ", and with it the state that was carried there (vireo_session_reset begins anew elsewhere)"
+                : bound ? ", and with it what the caller bound to its memory"
+                        : "");
   }
   s.devices.lost |= bit;
   m.begins_again = true;
@@ -189,13 +193,14 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
     const uint32_t values = p->input_count + p->output_count;
     if (values > most) most = values;
   }
-  const uint32_t ends = l.graph(0).inputs()->size() + l.graph(0).outputs()->size();
+  const uint32_t inputs = l.graph(0).inputs()->size(), ends = inputs + l.graph(0).outputs()->size();
   auto* const m = c.array<DeviceMemory>(1);
   Arena* const arenas = c.array<Arena>(count);
   uint32_t* const where = c.array<uint32_t>(tensors);
   Step** const pending = c.array<Step*>(parts);
   const vireo_place** const places = c.array<const vireo_place*>(most);
   BoundBuffer* const bound = c.array<BoundBuffer>(ends);
+  CarriedAt* const carried = c.array<CarriedAt>(inputs);
   const bool real = !c.counting();
   if (real) {
     *m = DeviceMemory{};
@@ -205,6 +210,7 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
     m->pending = pending;
     m->places = places;
     m->bound = bound;
+    m->carried = carried;
     for (uint32_t i = 0; i < ends; ++i) bound[i] = BoundBuffer{};
   }
   for (uint32_t k = 0; k < count; ++k) {
@@ -267,6 +273,25 @@ void close_uploads(vireo_session& s) {
   }
 }
 
+// Where carried state may stay.
+static void open_state(vireo_session& s, const SessionLayout& l) {
+  DeviceMemory& m = *s.devices.memory;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < s.main.input_count; ++i) {
+    if (state_of(*l.program, i) < 0) continue;
+    CarriedAt& at = m.carried[count++] = CarriedAt{};
+    at.where = kHome;
+    const int32_t o = staying_output(*l.program, i);
+    uint32_t k = 0;
+    for (const DeviceArena* plan = l.arenas; o >= 0 && plan != nullptr; plan = plan->next, ++k) {
+      const uint32_t x = l.graph(0).inputs()->Get(i), y = l.graph(0).outputs()->Get(static_cast<uint32_t>(o));
+      if (m.arenas[k].shared || plan->at[x] == kNoOffset || plan->at[y] == kNoOffset) continue;
+      at.arena = k;
+      m.bound[s.main.input_count + static_cast<uint32_t>(o)].stays = s.options.state_stays != 0;
+    }
+  }
+}
+
 Status open_device_memory(vireo_session& s, const SessionLayout& l, const TensorOf& tensor_of, Error* error) {
   DeviceMemory& m = *s.devices.memory;
   const vireo_runtime* rt = l.model->runtime;
@@ -299,6 +324,7 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
       }
     }
   }
+  open_state(s, l);
   number_steps(s, s.main);
   for (k = 0; k < m.count; ++k) VIREO_TRY(bind_frame(s, s.main, k, nullptr, error));
   return Status::kOk;
@@ -317,9 +343,62 @@ void all_at_home(vireo_session& s) {
   for (uint32_t t = 0; t < s.devices.memory->tensor_count; ++t) s.devices.memory->where[t] = kHome;
 }
 
+// What the session carries lies where the run before left it, unless the caller gives other data.
+static Status take_carried(vireo_session& s) {
+  DeviceMemory& m = *s.devices.memory;
+  for (uint32_t k = 0; m.turned != 0 && k < m.count; ++k) {
+    if ((m.turned & bit_of(k)) == 0) continue;
+    const Status status = bind_frame(s, s.main, k, nullptr, &s.error);
+    if (status == Status::kDeviceLost) {  // its first submit says so, and what follows from it
+      s.error.clear();
+    } else {
+      VIREO_TRY(status);
+    }
+  }
+  m.turned = 0;
+  for (uint32_t k = 0; k < s.state.count; ++k) {
+    const uint32_t i = s.state.carried[k].input;
+    if (s.main.inputs[i]->data == s.inputs.own[i].data) where(m, s.main.inputs[i]) = m.carried[k].where;
+  }
+  return Status::kOk;
+}
+
+bool Remote::turn(vireo_session& s, uint32_t k) {
+  DeviceMemory& m = *s.devices.memory;
+  CarriedAt& at = m.carried[k];
+  const Tensor& y = *s.main.outputs[s.state.carried[k].output];
+  at.where = kHome;
+  if (at.arena == kAll || (where(m, &y) & bit_of(at.arena)) == 0) return false;
+  vireo_place* const places = m.arenas[at.arena].at;
+  vireo_place &a = places[number_of(m, s.main.inputs[s.state.carried[k].input])], &b = places[number_of(m, &y)];
+  const vireo_place before = a;
+  a = b;
+  b = before;
+  at.where = where(m, &y);
+  m.turned |= bit_of(at.arena);
+  return (at.where & kHome) == 0;
+}
+
+Status Remote::bring_state(vireo_session& s, uint32_t input) {
+  DeviceMemory& m = *s.devices.memory;
+  for (uint32_t k = 0; k < s.state.count; ++k) {
+    if (s.state.carried[k].input != input) continue;
+    Tensor& x = *s.main.inputs[input];
+    where(m, &x) = m.carried[k].where;
+    VIREO_TRY(bring_home(s, x, input_name(s, input)));
+    m.carried[k].where = kHome;
+  }
+  return Status::kOk;
+}
+
+void Remote::forget_state(vireo_session& s) {
+  for (uint32_t k = 0; k < s.state.count; ++k) s.devices.memory->carried[k].where = kHome;
+}
+
 Status Remote::take_buffers(vireo_session& s) {
   DeviceMemory& m = *s.devices.memory;
   all_at_home(s);
+  VIREO_TRY(take_carried(s));
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const BoundBuffer& b = m.bound[i];
     if (b.buffer == nullptr) continue;
@@ -412,6 +491,7 @@ Status Remote::leave(vireo_session& s, Frame& frame) {
     const BoundBuffer* const b = main ? &m.bound[s.main.input_count + o] : nullptr;
     const bool given = b != nullptr && b->buffer != nullptr;
     if (given && b->arena != kAll && (where(m, &y) & bit_of(b->arena)) != 0) continue;  // it was made there
+    if (main && b->stays && (where(m, &y) & kHome) == 0) continue;
     if (const Status status = bring_home(s, y, name); !ok(status)) {
       if (s.error.node == nullptr && status != Status::kCancelled) blame_tensor(&s.error, name);
       return status;
@@ -430,8 +510,9 @@ Status Remote::leave(vireo_session& s, Frame& frame) {
   return drain(s, kAll);
 }
 
-bool Remote::has_buffer(const vireo_session& s, uint32_t output) {
-  return s.devices.memory->bound[s.main.input_count + output].buffer != nullptr;
+bool Remote::is_elsewhere(const vireo_session& s, uint32_t output) {
+  const DeviceMemory& m = *s.devices.memory;
+  return m.bound[s.main.input_count + output].buffer != nullptr || (where(m, s.main.outputs[output]) & kHome) == 0;
 }
 Status Remote::fetch_output(vireo_session& s, uint32_t output) {
   return bring_home(s, *s.main.outputs[output], "the model's end");

@@ -14,6 +14,10 @@
 // inputs, whose memory is kept for that. Weighed against it: to copy every value home that could be a beginning, which
 // a run without fault would pay for, and to begin in the middle, for which the host's memory of values that were copied
 // would have to be kept as long as anything on the device depends on them.
+// State that a run leaves to the next stays there, if one device makes and reads it: after a run, the output's place is
+// the input's and the other way round, and parts are bound again. The host's memory has a copy unless the caller does
+// without. Weighed against it: a copy on the device, for which there is no call, and one place for both, which the part
+// would have to write without reading what it has written.
 #ifndef VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
 #define VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
 
@@ -52,6 +56,13 @@ struct BoundBuffer {
   uint64_t offset = 0;
   uint32_t arena = UINT32_MAX;            // of the buffer's device; UINT32_MAX: the session has none there
   vireo_place before = VIREO_PLACE_INIT;  // what `at` said
+  bool stays = false;                     // carried state that is not to be brought home (vireo_session_options)
+};
+
+// Of the k-th of vireo_session::State: between runs, and at the begin of one.
+struct CarriedAt {
+  uint32_t arena = UINT32_MAX;  // where input and output have places of their own, which take turns
+  uint32_t where = 0;           // as DeviceMemory::where, of the input
 };
 
 struct DeviceMemory {
@@ -64,6 +75,8 @@ struct DeviceMemory {
   uint32_t pending_count = 0;
   const vireo_place** places = nullptr;  // to work in
   BoundBuffer* bound = nullptr;          // one an input of the model, then one an output
+  CarriedAt* carried = nullptr;
+  uint32_t turned = 0;           // bits by arena: places changed since its parts were bound
   uint32_t indispensable = 0;    // bits by the runtime's index: devices some of whose parts cannot run elsewhere
   const Device* full = nullptr;  // it had no memory left
   bool begins_again = false;     // a device was lost, and the run does without it

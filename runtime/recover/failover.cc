@@ -378,7 +378,12 @@ Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
 
 Status check_parts(vireo_session& s, bool* wrong) {
   *wrong = false;
-  return check_frame(s, s.main, TrialTime(), wrong);
+  VIREO_TRY(check_frame(s, s.main, TrialTime(), wrong));
+  for (uint32_t k = 0; k < s.state.count; ++k) {  // a device that computes in the host's arena had trials there
+    const Tensor& own = s.inputs.own[s.state.carried[k].input];
+    if (own.data != nullptr) memset(own.data, 0, static_cast<size_t>(own.capacity));
+  }
+  return Status::kOk;
 }
 
 }  // namespace vireo

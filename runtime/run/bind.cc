@@ -143,7 +143,7 @@ static Status check_outputs(vireo_session& s, const vireo_tensor* outputs) {
 Status ready_outputs(vireo_session& s, const vireo_tensor* outputs) {
   VIREO_TRY(check_outputs(s, outputs));
   for (uint32_t o = 0; outputs != nullptr && o < s.main.output_count; ++o) {
-    if (outputs[o].data == nullptr || !Remote::is_bound(s, o)) continue;
+    if (outputs[o].data == nullptr || !Remote::is_away(s, o)) continue;
     const Status status = Remote::fetch_output(s, o);
     if (ok(status)) continue;
     blame_tensor(&s.error, output_name(s, o));
@@ -159,7 +159,7 @@ void hand_out(vireo_session& s, vireo_tensor* outputs) {
     const int64_t capacity = outputs[o].capacity;
     memcpy(&outputs[o], as_c(&y), sizeof(vireo_tensor));
     if (own == nullptr) {
-      if (Remote::is_bound(s, o)) outputs[o].data = nullptr;
+      if (Remote::is_away(s, o)) outputs[o].data = nullptr;
       continue;
     }
     const int64_t bytes = tensor_bytes(y);
@@ -176,7 +176,7 @@ void carry_state(vireo_session& s) {
     const uint32_t i = s.state.carried[k].input;
     const Tensor& y = *s.main.outputs[s.state.carried[k].output];
     const int64_t bytes = tensor_bytes(y);
-    if (bytes > 0 && bytes <= s.inputs.own[i].capacity)
+    if (!Remote::carries(s, k) && bytes > 0 && bytes <= s.inputs.own[i].capacity)
       memmove(s.inputs.own[i].data, y.data, static_cast<size_t>(bytes));
     s.inputs.own[i].shape = y.shape;
     set_extents(s, i, y.shape.dims);

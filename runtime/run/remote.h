@@ -24,10 +24,23 @@ struct Remote {
   static bool begins_again(vireo_session& s, uint64_t random, Status* status) {
     return has_memory(s) && end_run(s, random, status);
   }
-  // Whether the caller bound output `o` to a buffer.
-  static bool is_bound(const vireo_session& s, uint32_t o) { return has_memory(s) && has_buffer(s, o); }
-  // Brings an output that is bound to a buffer to the session's own memory, too.
+  // Whether output `o` is not in the session's own memory: it is bound to a buffer, or carried and stays on its device.
+  static bool is_away(const vireo_session& s, uint32_t o) { return has_memory(s) && is_elsewhere(s, o); }
+  // Brings such an output to the session's own memory, too.
   static Status fetch_output(vireo_session& s, uint32_t o);
+
+  // ---- Carried state
+
+  // The k-th of State after a run: whether the next finds it on a device, and the host's memory has no part in it.
+  static bool carries(vireo_session& s, uint32_t k) { return has_memory(s) && turn(s, k); }
+  // Brings that of an input to the session's own memory, whose contents are the state from then on.
+  static Status take_state(vireo_session& s, uint32_t input) {
+    return has_memory(s) ? bring_state(s, input) : Status::kOk;
+  }
+  // The session's own memory was set anew.
+  static void reset_state(vireo_session& s) {
+    if (has_memory(s)) forget_state(s);
+  }
 
   // ---- A frame, in a session that has_memory()
 
@@ -75,7 +88,10 @@ struct Remote {
  private:
   static Status take_buffers(vireo_session& s);
   static bool end_run(vireo_session& s, uint64_t random, Status* status);
-  static bool has_buffer(const vireo_session& s, uint32_t o);
+  static bool turn(vireo_session& s, uint32_t k);
+  static Status bring_state(vireo_session& s, uint32_t input);
+  static void forget_state(vireo_session& s);
+  static bool is_elsewhere(const vireo_session& s, uint32_t o);
   static bool lost(const vireo_session& s, const Step& step);
 };
 
@@ -85,10 +101,13 @@ struct Remote {
   static bool has_memory(const vireo_session&) { return false; }
   static Status take_bound_inputs(vireo_session&) { return Status::kOk; }
   static bool begins_again(vireo_session&, uint64_t, Status*) { return false; }
-  static bool is_bound(const vireo_session&, uint32_t) { return false; }
+  static bool is_away(const vireo_session&, uint32_t) { return false; }
   static Status fetch_output(vireo_session&, uint32_t) { return Status::kOk; }
   static void enter(vireo_session&, const Frame&) {}
   static Status leave(vireo_session&, Frame&) { return Status::kOk; }
+  static bool carries(vireo_session&, uint32_t) { return false; }
+  static Status take_state(vireo_session&, uint32_t) { return Status::kOk; }
+  static void reset_state(vireo_session&) {}
   static Status before(vireo_session&, const Step&) { return Status::kOk; }
   static void after(vireo_session&, const Step&) {}
   static bool works_there(const Step&) { return false; }

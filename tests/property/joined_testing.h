@@ -1,4 +1,5 @@
-// Graphs at random for the device of joiner.h, and what runs them. For joined_test.cc and device_packs_test.cc.
+// Graphs at random for the device of joiner.h, and what runs them. For joined_test.cc,
+// device_packs_test.cc and carried_test.cc.
 #ifndef VIREO_TESTS_PROPERTY_JOINED_TESTING_H_
 #define VIREO_TESTS_PROPERTY_JOINED_TESTING_H_
 
@@ -39,7 +40,7 @@ Shape make(std::initializer_list<Dim> dims) {
 // `nodes` operators on values of one shape; each reads values that were made before, so nothing but the order of the
 // file says which of them are neighbours. Abs is what the joiner never takes. Of `constants` numbers, some operators
 // have one as their second operand.
-FileBytes random_graph(uint32_t seed, int nodes, bool symbolic, int constants = 0) {
+FileBytes random_graph(uint32_t seed, int nodes, bool symbolic, int constants = 0, const ConvertOptions& options = {}) {
   std::mt19937 rng(seed);
   const auto draw = [&rng](size_t n) { return static_cast<size_t>(rng()) % n; };
   const auto dims = std::make_shared<ir::DimTable>();
@@ -78,7 +79,7 @@ FileBytes random_graph(uint32_t seed, int nodes, bool symbolic, int constants = 
   FileBytes bytes;
   Diagnostics diagnostics;
   ConvertReport report;
-  const auto made = emit::ModelFile::build(g, {}, {}, &diagnostics, &report);
+  const auto made = emit::ModelFile::build(g, options, {}, &diagnostics, &report);
   EXPECT_NE(made, nullptr) << diagnostics.text();
   if (made != nullptr) made->write(&bytes);
   return bytes;
@@ -109,9 +110,9 @@ struct Result {
   std::set<std::string> reasons;
 };
 
-Result run(const vireo_model* model, const char* name, int64_t rows = 4, int64_t bound = 0, int runs = 2,
-           uint64_t timeout_ns = 0, vireo_failover failover = VIREO_FAILOVER_DEFAULT,
-           vireo_math math = VIREO_MATH_EXACT) {
+inline Result run(const vireo_model* model, const char* name, int64_t rows = 4, int64_t bound = 0, int runs = 2,
+                  uint64_t timeout_ns = 0, vireo_failover failover = VIREO_FAILOVER_DEFAULT,
+                  vireo_math math = VIREO_MATH_EXACT) {
   Result r;
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.device = name;
@@ -214,7 +215,7 @@ struct Failing {
   int64_t left = -1;
   int64_t held = 0;
 };
-void* allocate(void* context, size_t bytes, size_t alignment) {
+inline void* allocate(void* context, size_t bytes, size_t alignment) {
   auto& f = *static_cast<Failing*>(context);
   if (f.left == 0) return nullptr;
   if (f.left > 0) --f.left;
@@ -222,7 +223,7 @@ void* allocate(void* context, size_t bytes, size_t alignment) {
   if (memory != nullptr) f.held += static_cast<int64_t>(bytes);
   return memory;
 }
-void give_back(void* context, void* memory, size_t bytes, size_t) {
+inline void give_back(void* context, void* memory, size_t bytes, size_t) {
   static_cast<Failing*>(context)->held -= static_cast<int64_t>(bytes);
   std::free(memory);
 }

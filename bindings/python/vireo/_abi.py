@@ -209,7 +209,8 @@ class SessionOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("device", c_char_p), ("bounds", POINTER(Bound)), ("bound_count", c_uint32),
                 ("threads", c_int32), ("arena", c_void_p), ("arena_bytes", c_size_t), ("seed", c_uint64), ("profile", c_uint32),
                 ("packing", c_uint32), ("preference", POINTER(Preference)), ("cache", c_char_p), ("cache_bytes", c_uint64),
-                ("device_timeout_ns", c_uint64), ("failover", c_uint32), ("require", c_char_p), ("target", c_char_p), ("math", c_uint32)]
+                ("device_timeout_ns", c_uint64), ("failover", c_uint32), ("require", c_char_p), ("target", c_char_p), ("math", c_uint32),
+                ("state_stays", c_uint32)]
 
 
 class Verdict(ctypes.Structure):

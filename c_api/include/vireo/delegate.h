@@ -382,8 +382,9 @@ struct vireo_delegate {
    * the device does not take that import, it gets a buffer of its own as the others do. */
 
   /* Where a part's boundary values lie from the next submit on, in the order of vireo_part.inputs and outputs; the
-   * lists live for the call. Before the first submit, and again when a caller binds other buffers; never while a submit
-   * is under way. vireo_tensor.data is then not to be used. */
+   * lists live for the call. Before the first submit, and again when a caller binds other buffers or carried state has
+   * changed its place: that of an input and that of an output take turns after each run. Never while a submit is under
+   * way. vireo_tensor.data is then not to be used. */
   vireo_status (*bind)(void* loaded, const vireo_place* const* inputs, const vireo_place* const* outputs);
   /* VIREO_OUT_OF_ARENA: there is no more; the host then places the session's nodes elsewhere. */
   vireo_status (*buffer_create)(void* device, const vireo_host* host, uint64_t bytes, void** out);

@@ -530,6 +530,9 @@ typedef struct vireo_session_options {
                           VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
                           device takes it, else where it would without a plan */
   vireo_math math;     /* what devices may do to float32 numbers to be faster */
+  uint32_t state_stays; /* 1: carried state that one device with memory of its own makes and reads stays there, and the
+                           host gets no copy. If that device is lost, so is the state: runs end with VIREO_DEVICE_LOST
+                           until vireo_session_reset. 0: the host gets a copy after each run */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT VIREO_INIT_(vireo_session_options)
 /* The default of vireo_session_options.device_timeout_ns: 10 seconds. */
@@ -686,7 +689,8 @@ VIREO_API vireo_status vireo_model_packed(const vireo_model* model, uint32_t ind
 
 /* Gives the session's own memory for input `index`, to be filled before a run. `dims` are the current shape, or the
  * upper bounds before the first run. `data` is valid until the next call on the session. Write such an input before
- * each run, because the session reuses the memory. */
+ * each run, because the session reuses the memory. Of carried state it holds what the next run will read, also if that
+ * lay on a device before: so it is saved, and set. */
 VIREO_API vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out,
                                            vireo_error* error);
 /* Sets the shape of an input that lies in the session's memory. */
@@ -700,6 +704,7 @@ VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_
  * `outputs` is NULL with `output_count` 0, or has one entry for each output, in order. An entry with data gets a copy
  * of the result, or VIREO_OUT_OF_ARENA if its capacity is too small. An entry without data gets a view of the session's
  * memory, which is valid until the next run; its capacity is the room at the upper bounds, so count elements by dims.
+ * Its data are NULL where they are in a buffer of the caller's or stay on a device (vireo_session_options.state_stays).
  * Each entry gets type and shape. On failure the outputs are untouched. */
 VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, uint32_t input_count,
                                          vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
