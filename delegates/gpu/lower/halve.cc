@@ -9,6 +9,8 @@ namespace {
 
 constexpr int64_t kNeighbours = 8;  // halves that are read at once
 
+constexpr int64_t kManyRows = 64;   // in some run
+
 bool in_eights(const Extents& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n % kNeighbours == 0; });
 }
@@ -41,7 +43,10 @@ std::vector<DType*> operand_types(Problem& problem, const Target& target) {
     out.push_back(reads && *type == DType::kF32 ? type : nullptr);
   };
   if (auto* const p = std::get_if<ProductProblem>(&problem)) {
-    if (choose_product(*p, target).unit.m == 0) return out;
+    if (target.open && p->made_w) return out;  // its extents are no multiples in some run
+    ProductProblem many = *p;
+    if (target.open) many.m = std::max(p->m, kManyRows);
+    if (choose_product(many, target).unit.m == 0) return out;
     narrow(&p->x.dtype, reads_eights(p->x, p->m, p->k));
     narrow(&p->w.dtype, reads_eights(p->w, p->k, p->n));
   } else if (auto* const c = std::get_if<ConvolutionProblem>(&problem)) {

@@ -1,6 +1,7 @@
 #include "delegates/gpu/lower/lower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <list>
 #include <map>
 #include <set>
@@ -8,6 +9,7 @@
 #include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/lower/fuse.h"
 #include "delegates/gpu/lower/halve.h"
+#include "delegates/gpu/lower/other_extents.h"
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
@@ -196,7 +198,9 @@ std::string lower_nodes(const Network& network, Lowering* l, const char** blame)
   return l->finish();
 }
 
-Refusal schedule_of(const Target& target, const Network& network, const Lowering& l, Schedule* out) {
+// `others`: works whose kernels are wanted as well, because runs with other extents may launch them.
+Refusal schedule_of(const Target& target, const Network& network, const Lowering& l, const std::vector<Work>& others,
+                    Schedule* out) {
   Places places;
   places.offsets.assign(l.memories.size(), 0);
   places.indices.assign(l.memories.size(), 0);
@@ -227,6 +231,10 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
     if (launch.barrier) pending.clear();
     pending.add(w);
     out->steps.push_back(std::move(launch));
+  }
+  for (const Work& w : others) {
+    Dispatch d = dispatch_of(w.problem, target);
+    if (made(d, w, target).empty()) kernels.add(kernel_of(d.program, target));
   }
   return {};
 }
@@ -341,19 +349,48 @@ Refusal read_network(const vireo_host& host, const vireo_graph* graph, const vir
   return {border_fits(*out, part) ? "" : kNotShown, nullptr};
 }
 
+// Works with other extents, and those of `l` itself where they are asked for, as they are launched.
+void add_others(const Lowering& l, bool own, std::vector<Work>* out) {
+  Lowering more = l;
+  more.works = with_other_extents(l);
+  if (own) more.works.insert(more.works.end(), l.works.begin(), l.works.end());
+  split_depth(&more);
+  std::move(more.works.begin(), more.works.end(), std::back_inserter(*out));
+}
+
 Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, Schedule* out) {
   *out = {};
   out->target = text_of(target);
   out->open = network.open;
-  Lowering l(network, target);
+  Target here = target;
+  here.open = network.open;
+  Lowering l(network, here);
   set_border(network, part, &l, &out->inputs, &out->outputs);
   Refusal refused;
   refused.why = lower_nodes(network, &l, &refused.node);
   if (!refused.why.empty()) return refused;
   fuse(&l);
+  mark_made(&l);
   halve(&l);
+  std::vector<Work> others;
+  if (network.open && !network.in_run) {
+    add_others(l, false, &others);
+    Network one = network;
+    if (make_first_axis_one(&one)) {
+      Lowering of_one(one, here);
+      std::vector<uint64_t> in, end;
+      const char* blame = nullptr;
+      set_border(one, part, &of_one, &in, &end);
+      if (lower_nodes(one, &of_one, &blame).empty()) {  // else the axis was another
+        fuse(&of_one);
+        mark_made(&of_one);
+        halve(&of_one);
+        add_others(of_one, true, &others);
+      }
+    }
+  }
   split_depth(&l);
-  return schedule_of(target, network, l, out);
+  return schedule_of(here, network, l, others, out);
 }
 
 // What other extents may need beyond the bounds: gaps where values are packed otherwise, and sums of what is split
@@ -372,12 +409,12 @@ void add_room(Schedule* s) {
   s->inner_bytes = place_up(s->inner_bytes + room);
 }
 
-// Launches come with the contents of a run. Sizes are twice those of contents that were assumed.
+// Launches come with the contents of a run, which mostly have the kernels of the contents that were assumed. Sizes are
+// twice those of these.
 void forget_steps(Schedule* s) {
   constexpr uint64_t kRoom = 1 << 16;
   s->inner_bytes = place_up(2 * s->inner_bytes + kRoom);
   s->data.assign(place_up(2 * s->data.size() + (s->data.empty() ? 0 : kRoom)), 0);
-  s->kernels.clear();
   s->steps.clear();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <deque>
+#include <set>
 
 #include "delegates/conformance/test_graph.h"
 #include "sdk/ops/attention/attention_generated.h"
@@ -93,11 +94,11 @@ class Net {
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
     return lower_part(target, test_host(), &graph_, part_of(nodes, outputs), out);
   }
-  Refusal lower_run(const std::vector<int32_t>& outputs, const std::vector<const void*>& contents,
-                    Schedule* out) const {
+  Refusal lower_run(const std::vector<int32_t>& outputs, const std::vector<const void*>& contents, Schedule* out,
+                    const Target& target = device()) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
-    return gpu::lower_run(device(), test_host(), &graph_, part_of(nodes, outputs), contents.data(), out);
+    return gpu::lower_run(target, test_host(), &graph_, part_of(nodes, outputs), contents.data(), out);
   }
   // The schedule, which is one that load() takes.
   Schedule schedule(const std::vector<int32_t>& outputs) const {
@@ -372,6 +373,62 @@ TEST(GpuLower, WeightsAreKeptAsKernelsReadThem) {
 
 std::vector<uint8_t> reduce() {
   return attributes([](auto& b) { return attrs::CreateReduce(b); });
+}
+
+// What transformers are made of, over a batch and a sequence: products with weights and with what was made, a norm's
+// parts, a softmax, attention.
+struct Layer {
+  Net net;
+  std::vector<int32_t> outputs;
+
+  Layer(int64_t batch, int64_t sequence, bool open) {
+    const auto made = [&](int32_t v) {
+      net.value(v).varies = open;
+      return v;
+    };
+    const std::vector<int64_t> wide = {batch, sequence, 64};
+    const auto product = [&](int32_t x, int64_t k, int64_t n) {
+      const int32_t w = net.constant<float>({k, n}, std::vector<float>(static_cast<size_t>(k * n), 1));
+      return made(net.node(Op::kMatMul, none(), {x, w}, {batch, sequence, n}));
+    };
+    const int32_t x = made(net.input(wide));
+    const int32_t up = made(net.unary(Op::kExp, product(x, 64, 1024)));
+    const int32_t y = made(net.binary(Op::kAdd, product(up, 1024, 64), x));
+    const auto softmax = attributes([](auto& b) { return attrs::CreateSoftmax(b); });
+    outputs.push_back(made(net.node(Op::kSoftmax, softmax, {y}, wide)));
+    const std::vector<int64_t> head = {batch, 4, sequence, 16}, square = {batch, 4, sequence, sequence};
+    const int32_t q = made(net.input(head)), k = made(net.input(head)), v = made(net.input(head));
+    const auto plain = attributes([](auto& b) { return attrs::AttentionBuilder(b).Finish(); });
+    outputs.push_back(made(net.node(Op::kAttention, plain, {q, k, v}, head)));
+    const int32_t turned = made(net.input({batch, 4, 16, sequence}));
+    const int32_t scores = made(net.node(Op::kMatMul, none(), {q, turned}, square));
+    const int32_t shares = made(net.node(Op::kSoftmax, softmax, {scores}, square));
+    outputs.push_back(made(net.node(Op::kMatMul, none(), {shares, v}, head)));
+  }
+};
+
+// Extents within the bounds take kernels that were made for the bounds.
+TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
+  Target plain;  // 32 words of push constants
+  plain.bindings = 16;
+  for (const Target& target : {plain, device(), with_unit()}) {
+    Schedule bounds;
+    const Layer most(4, 300, true);
+    ASSERT_EQ(most.net.lower(most.outputs, &bounds, target).why, "");
+    ASSERT_TRUE(bounds.open);
+    std::set<std::vector<uint32_t>> known;
+    for (const Kernel& k : bounds.kernels) known.insert(k.words);
+    for (const int64_t batch : {1, 2, 3, 4}) {
+      for (const int64_t sequence : {2, 5, 16, 17, 31, 64, 100, 128, 129, 200, 256, 299, 300}) {
+        const Layer layer(batch, sequence, false);
+        Schedule run;
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &run, target).why, "");
+        EXPECT_LE(run.inner_bytes, bounds.inner_bytes);
+        for (const Kernel& k : run.kernels)
+          EXPECT_EQ(known.count(k.words), 1u) << k.name << ", batch " << batch << ", sequence " << sequence;
+      }
+    }
+  }
 }
 
 // Axes that a run brings: a part by itself, of which only sizes are known. A run has the launches.

@@ -39,7 +39,8 @@ int Network::value(const GraphReader& graph, int32_t shown, int32_t body, std::m
   out.body = body;
   if (graph.read_value(shown, &v) && v.rank >= 0 && v.rank <= VIREO_MAX_RANK) {
     out.dtype = static_cast<DType>(v.dtype);
-    open = open || v.is_static == 0;
+    out.open = v.is_static == 0;
+    open = open || out.open;
     out.dims.assign(v.max_dims, v.max_dims + v.rank);
     out.constant = static_cast<const uint8_t*>(v.constant);
     out.constant_bytes = v.constant_size;

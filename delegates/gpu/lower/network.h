@@ -24,6 +24,7 @@ struct Datum {
   Extents dims;
   const uint8_t* constant = nullptr;
   size_t constant_bytes = 0;
+  bool open = false;     // extents change from run to run
   bool brought = false;  // the contents are a run's: they say where elements lie, and are in memory as an input's are
   int32_t number = -1;   // in its graph
   int32_t body = -1;     // of the part's node, counted from 0, in whose body it is; -1: of the graph

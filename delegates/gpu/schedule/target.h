@@ -42,6 +42,9 @@ struct Target {
   bool shuffles = false;          // lanes of a subgroup, which are neighbours, exchange values (Op::kShuffle)
   bool half_products = false;     // the caller takes products whose float32 operands are rounded to float16
   bool dot8 = false;              // dot products of four signed or unsigned bytes into 32 bits
+  // Not the device's, and not in its text: extents change from run to run. Few programs serve all of them, because
+  // nothing in them follows from what divides an extent that may change.
+  bool open = false;
 };
 
 // All of it as one line of words: "spirv1.3 sg8 wg1024 ... f16 i8". Equal exactly where the targets are equal.

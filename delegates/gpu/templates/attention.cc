@@ -114,8 +114,8 @@ class Attention {
     }
     {
       MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
-      qs.take(row0_, queries_, p_.queries);
-      qs.fetch(b_.u32(0), head, p_.head);
+      qs.take(row0_, queries_, p_.queries, target_.open);
+      qs.fetch(b_.u32(0), head, p_.head, false);
       qs.keep(array_, b_.u32(0));
       b_.barrier();
       for (size_t i = 0; i < lefts_.size(); ++i)
@@ -125,7 +125,7 @@ class Attention {
     }
     MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
         vs(b_, target_, v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
-    vs.take(b_.u32(0), value_head, p_.value_head);
+    vs.take(b_.u32(0), value_head, p_.value_head, false);
     Both both = {ks, vs, score, head};
     find_row();
     most_ = b_.variable(b_.f32(-INFINITY));
@@ -146,10 +146,10 @@ class Attention {
     Value head;
   };
   void fetch_keys(const Both& both, Value from) {
-    both.ks.take(from, keys_, p_.keys);
-    both.ks.fetch(b_.u32(0), both.head, p_.head);
+    both.ks.take(from, keys_, p_.keys, target_.open);
+    both.ks.fetch(b_.u32(0), both.head, p_.head, false);
   }
-  void fetch_values(const Both& both, Value from) { both.vs.fetch(from, keys_, p_.keys); }
+  void fetch_values(const Both& both, Value from) { both.vs.fetch(from, keys_, p_.keys, target_.open); }
 
   // All keys are one step: their scores stay where they are.
   void one_step(const Both& both) {
@@ -282,7 +282,7 @@ class Attention {
     part_ = lane_ % each;
     const Value row = row0_ + row_;
     place_ = batch_;
-    place_.push_back(p_.queries % s_.rows == 0 ? row : b_.select(row < queries_, row, queries_ - 1));
+    place_.push_back(p_.queries % s_.rows == 0 && !target_.open ? row : b_.select(row < queries_, row, queries_ - 1));
   }
   void for_chunks(const std::function<void(Value)>& f) {
     const uint32_t each = s_.lanes / s_.rows, chunks = t_.keys / kChunk;
@@ -297,7 +297,7 @@ class Attention {
       const Value quad = b_.shared_load(array_, row_ * s_.scores + scores_ + chunk * 2 + half);
       for (uint32_t e = 0; e < 4; ++e) {
         const Value key = from + chunk * kChunk + (4 * half + e), inside = key < keys_;
-        const bool whole = p_.keys % t_.keys == 0;  // share_keys is a multiple of a step's
+        const bool whole = p_.keys % t_.keys == 0 && !target_.open;  // share_keys is a multiple of a step's
         std::vector<Value> place = place_;
         place.push_back(whole ? key : b_.select(inside, key, keys_ - 1));
         const Value v = score.output(score.at(place, {b_.bitcast(b_.part(quad, e), Type::kF32)}), 0);

@@ -184,13 +184,13 @@ void add(Trials& trials, const Case& c, const AttentionTiling& tiling, const Tar
 }
 
 // Units that keep to themselves how they spread a matrix; those of which it is known, without and with copies that end
-// later.
+// later. Each for extents that change as well.
 std::vector<Target> targets() {
   Target known = unit_target();
   known.units = {{16, 16, 16, true}};
   Target copies = known;
   copies.stage_bytes = 48u << 10;
-  return {unit_target(), known, copies};
+  return {unit_target(), known, copies, opened(unit_target()), opened(known), opened(copies)};
 }
 
 TEST(Attention, ByMatrixUnits) {

@@ -71,6 +71,13 @@ class Chain {
     for (Output& o : problem_.expression.outputs) o.view.strides.push_back(1);
   }
 
+  // Where extents are open, not by what divides them, as far as there is another way.
+  bool has_whole_rows(const View& v, DType type) const {
+    if (target_.open && problem_.shape.size() > 1 && (can_store(type, target_) || is_dense(problem_.shape, v, run_)))
+      return false;
+    return rows_are_whole_words(problem_.shape, v, run_);
+  }
+
   std::string choose_way() {
     const Expression& e = problem_.expression;
     bool rows = true, linear = true, narrow = false;
@@ -79,7 +86,7 @@ class Chain {
       if (!is_narrow(type)) continue;
       narrow = true;
       const bool alone = can_store(type, target_);
-      rows = rows && (rows_are_whole_words(problem_.shape, o.view, run_) || alone);
+      rows = rows && (has_whole_rows(o.view, type) || alone);
       linear = linear && (is_dense(problem_.shape, o.view, run_) || alone);
     }
     way_ = narrow && !rows ? Way::kLinear : Way::kRows;
@@ -90,7 +97,7 @@ class Chain {
   bool is_packed(size_t output) const {
     const Output& o = problem_.expression.outputs[output];
     if (!is_narrow(problem_.expression.type_of(o.value))) return false;
-    return way_ == Way::kRows ? rows_are_whole_words(problem_.shape, o.view, run_)
+    return way_ == Way::kRows ? has_whole_rows(o.view, problem_.expression.type_of(o.value))
                               : is_dense(problem_.shape, o.view, run_);
   }
 
@@ -118,7 +125,7 @@ class Chain {
       const Value first = (run - row * runs_of_row) * run_;
       std::vector<Value> place = unravel(row, {extents.begin(), extents.end() - 1});
       place.push_back(first);
-      const bool whole = problem_.shape.back() % run_ == 0;
+      const bool whole = !target_.open && problem_.shape.back() % run_ == 0;
       write_run(e, [&](int64_t j, Value* inside) {
         std::vector<Value> here = place;
         const Value at = first + j, end = extents.back();

@@ -82,7 +82,7 @@ TEST(Chain, MovesElementsOfEveryWidth) {
   Trials trials;
   const Extents shapes[] = {{}, {1}, {7}, {64}, {3, 5}, {2, 3, 8}, {5, 1, 4, 3}, {2, 1, 3, 2, 5}};
   uint32_t seed = 1;
-  for (const Target& target : {plain_target(), rich_target()}) {
+  for (const Target& target : {plain_target(), rich_target(), opened(plain_target()), opened(rich_target())}) {
     for (const Width& w : kWidths) {
       for (const Extents& shape : shapes) {
         // The source lies with its axes reversed: a transpose.
@@ -138,7 +138,7 @@ TEST(Chain, RowsShareWhatRepeats) {
 TEST(Chain, SlicesBroadcastsPadsConcatsAndGathers) {
   Trials trials;
   uint32_t seed = 100;
-  for (const Target& target : {plain_target(), rich_target()}) {
+  for (const Target& target : {plain_target(), rich_target(), opened(plain_target()), opened(rich_target())}) {
     for (const Width& w : kWidths) {
       const Extents shape = {4, 6, 8};
       ChainProblem slice;  // of [9, 7, 20], backwards along the second axis, every second of the last
@@ -225,7 +225,7 @@ TEST(Chain, StepsOfSeveralInputsAndOutputs) {
   p.expression.steps = {add, relu, half, mul};
   p.expression.outputs = {{2, dense(shape)}, {5, dense(shape)}};
   const std::vector<float> x = random_floats(60, 1), b = random_floats(4, 2);
-  for (const Target& target : {plain_target(), rich_target()}) {
+  for (const Target& target : {plain_target(), rich_target(), opened(plain_target()), opened(rich_target())}) {
     trials.add("bias, relu, half", make_chain(p, choose_chain(p, target), target), target,
                {bytes_of(x), bytes_of(b), Bytes(240), Bytes(240)}, [x, b](const std::vector<Bytes>& out) {
                  const std::vector<float> sum = as<float>(out[2]), y = as<float>(out[3]);

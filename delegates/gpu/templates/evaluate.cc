@@ -1,5 +1,7 @@
 #include "delegates/gpu/templates/evaluate.h"
 
+#include <map>
+
 #include "delegates/gpu/templates/functions.h"
 
 namespace vireo::gpu {
@@ -141,8 +143,24 @@ uint32_t bound_inputs(const Expression& e) {
 Evaluator::Evaluator(Builder& builder, const Target& target, Numbers& numbers, const Expression& expression,
                      uint32_t* next_binding)
     : b_(builder), target_(target), e_(expression), elements_(builder, target) {
-  for (const Input& in : e_.inputs) {
-    inputs_.push_back(in.given ? Address() : address(numbers, in.view));
+  std::map<int64_t, Value> steps;  // between neighbours in one buffer
+  for (size_t i = 0; i < e_.inputs.size(); ++i) {
+    const Input& in = e_.inputs[i];
+    const Input* const before = i == 0 ? nullptr : &e_.inputs[i - 1];
+    const bool behind = in.shares >= 0 && (in.shares == static_cast<int>(i) - 1 || in.shares == before->shares) &&
+                        in.view.strides == before->view.strides && in.view.begin.empty() &&
+                        before->view.begin.empty() && in.view.gather_axis < 0 && before->view.gather_axis < 0;
+    if (behind) {  // words of push constants are few
+      if (before->shares < 0) steps.clear();
+      const int64_t step = in.view.offset - before->view.offset;
+      const auto known = steps.find(step);
+      const Value by = known != steps.end() ? known->second : steps.emplace(step, numbers(step)).first->second;
+      Address next = inputs_.back();
+      next.offset = next.offset + by;
+      inputs_.push_back(std::move(next));
+    } else {
+      inputs_.push_back(in.given ? Address() : address(numbers, in.view));
+    }
     if (in.shares >= 0) {
       bindings_.push_back(bindings_[static_cast<size_t>(in.shares)]);
     } else {

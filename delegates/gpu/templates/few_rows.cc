@@ -23,7 +23,7 @@ class FewRows {
     const Value of_column = w.k_is_fastest ? lane_ / shares : lane_ % columns;
     share_ = w.k_is_fastest ? lane_ % shares : lane_ / columns;
     const Value row0 = b_.group(0) * t_.tile_m, column = b_.group(1) * columns + of_column;
-    const Value column_inside = shape_.n % columns == 0 ? b_.boolean(true) : column < n_;
+    const Value column_inside = shape_.n % columns == 0 && !shape_.nk_open ? b_.boolean(true) : column < n_;
     const ProductOperand::Line w_line = w.line(b_.select(column_inside, column, n_ - 1));
     std::vector<ProductOperand::Line> x_lines;
     std::vector<Variable> sums;
@@ -63,13 +63,13 @@ class FewRows {
   }
 
  private:
-  Value row_inside(Value row) { return shape_.m % t_.tile_m == 0 ? b_.boolean(true) : row < m_; }
+  Value row_inside(Value row) { return shape_.m % t_.tile_m == 0 && !shape_.m_open ? b_.boolean(true) : row < m_; }
 
   // Whether a lane takes 16 bytes of w at once, and what belongs to them of x in loads of 16 bytes as well.
   bool is_wide(const ProductOperand& x, const ProductOperand& w) const {
     const bool loads =
         w.k_is_fastest && x.k_is_fastest && w.neighbours > 1 && x.neighbours > 1 && w.neighbours % x.neighbours == 0;
-    return loads && type_ == Type::kF32 && shape_.k >= int64_t{w.neighbours} * t_.depth_lanes;
+    return loads && type_ == Type::kF32 && shape_.k >= int64_t{w.neighbours} * t_.depth_lanes && !shape_.nk_open;
   }
 
   void accumulate_pieces(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines,
@@ -123,7 +123,7 @@ class FewRows {
   // An element that stands for 0 adds nothing, whatever the other operand is.
   void accumulate(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines, const ProductOperand& w,
                   const ProductOperand::Line& w_line, Value k, const std::vector<Variable>& sums) {
-    const bool whole = shape_.k % (t_.depth_lanes * kTurns) == 0;
+    const bool whole = shape_.k % (t_.depth_lanes * kTurns) == 0 && !shape_.nk_open;
     const Value there = whole ? b_.boolean(true) : k < k_;
     const Value at = b_.select(there, k, k_ - 1);
     const ProductOperand::Element e = w.read(w_line, b_.u32(0), at);

@@ -26,21 +26,22 @@ class MatrixBody {
            const std::function<std::vector<Value>(Value, Value)>& place) {
     MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0);
     MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.layout().quads);
-    xs.take(row0_, m_, shape_.m);
-    ws.take(column0_, n_, shape_.n);
+    xs.take(row0_, m_, shape_.m, shape_.m_open);
+    ws.take(column0_, n_, shape_.n, shape_.nk_open);
     const uint32_t quads = xs.layout().quads + ws.layout().quads;
-    if (xs.copies() && ws.copies() && shape_.k > t_.tile_k && 2 * quads * 16 <= target_.stage_bytes) {
+    if (xs.copies() && ws.copies() && !shape_.nk_open && shape_.k > t_.tile_k && 2 * quads * 16 <= target_.stage_bytes) {
       run_ahead(xs, ws, quads);
       return end(epilogue, place);
     }
     // With two tiles in turn, lanes keep the next while others still multiply this one.
-    const bool two = shape_.k > t_.tile_k && 2 * quads * 16 <= target_.shared_bytes;
+    const bool one_step = shape_.k <= t_.tile_k && !shape_.nk_open;
+    const bool two = !one_step && 2 * quads * 16 <= target_.shared_bytes;
     array_ = b_.shared(Type::kQuad, std::max((two ? 2 : 1) * quads, scratch_quads()));
     make_matrices();
     const auto multiply_tile = [&](Value tile) {
       for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) multiply(xs, ws, tile, k);
     };
-    if (shape_.k <= t_.tile_k) {
+    if (one_step) {
       fetch(xs, ws, b_.u32(0));
       keep(xs, ws, b_.u32(0));
       b_.barrier();
@@ -143,13 +144,9 @@ class MatrixBody {
     b_.loop(b_.u32(0), b_.u32(lines), 1, [&](Value line) { finish(line, epilogue, place); });
   }
 
-  Value below(Value v, Value end, int64_t extent, uint32_t tile) {
-    return extent % tile == 0 ? b_.boolean(true) : v < end;
-  }
-
   void fetch(MatrixStage& xs, MatrixStage& ws, Value k0) {
-    xs.fetch(k0, k_, shape_.k);
-    ws.fetch(k0, k_, shape_.k);
+    xs.fetch(k0, k_, shape_.k, shape_.nk_open);
+    ws.fetch(k0, k_, shape_.k, shape_.nk_open);
   }
   void keep(MatrixStage& xs, MatrixStage& ws, Value tile) {
     xs.keep(array_, tile);
@@ -200,11 +197,13 @@ class MatrixBody {
       const Value subgroup = line / t_.unit.m, in_matrix = line % t_.unit.m;
       const Value row = row0_ + (subgroup / across_) * t_.sub_m + in_matrix + i * t_.unit.m;
       const Value column = column0_ + (subgroup % across_) * t_.sub_n + four * 4;
-      b_.when(below(row, m_, shape_.m, t_.tile_m) & below(column, n_, shape_.n, t_.tile_n), [&] {
+      const Value row_inside = is_below(b_, row, m_, shape_.m, t_.tile_m, shape_.m_open),
+                  column_inside = is_below(b_, column, n_, shape_.n, t_.tile_n, shape_.nk_open);
+      b_.when(row_inside & column_inside, [&] {
         const Value quad = b_.shared_load(array_, line * scratch_pitch() + four);
         std::array<Value, 4> sums;
         for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), Type::kF32);
-        if (shape_.n % 4 == 0) return epilogue.store_four(place(row, column), sums);
+        if (shape_.n % 4 == 0 && !shape_.nk_open) return epilogue.store_four(place(row, column), sums);
         for (uint32_t j = 0; j < 4; ++j) {
           b_.when(j == 0 ? b_.boolean(true) : column + j < n_, [&] {
             const std::vector<Value> there = place(row, column + j);

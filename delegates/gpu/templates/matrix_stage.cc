@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace vireo::gpu {
-namespace {
-
-Value below(Builder& b, Value v, Value end, int64_t extent, uint32_t tile) {
-  return extent % tile == 0 ? b.boolean(true) : v < end;
-}
-
-}  // namespace
-
 TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
   const bool along_k = operand.k_is_fastest || operand.neighbours == 1;
   const uint32_t pitch = (along_k ? depth : lines) / kChunk + 1;
@@ -66,7 +58,7 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
   }
 }
 
-void MatrixStage::take(Value first, Value end, int64_t extent) {
+void MatrixStage::take(Value first, Value end, int64_t extent, bool open) {
   for (Turn& turn : turns_) {
     for (size_t e = 0; e < turn.pieces.size(); ++e) {
       if (layout_.along_k && e != 0) {
@@ -76,21 +68,21 @@ void MatrixStage::take(Value first, Value end, int64_t extent) {
       // A line that is not there is read as the last one: what is made of it is not used.
       const Value line = first + turn.pieces[e].line;
       const int64_t last = layout_.along_k ? 1 : static_cast<int64_t>(kChunk / turn.pieces.size());
-      turn.pieces[e].known = operand_.line(b_.select(below(b_, line, end, extent, lines_), line, end - last));
+      turn.pieces[e].known = operand_.line(b_.select(is_below(b_, line, end, extent, lines_, open), line, end - last));
     }
   }
 }
 
-void MatrixStage::fetch(Value k0, Value end, int64_t extent) {
+void MatrixStage::fetch(Value k0, Value end, int64_t extent, bool open) {
   const Value zero = b_.u32(0), nothing = operand_.neighbours > 1 ? b_.join({zero, zero, zero, zero}) : zero;
-  const bool whole = extent % depth_ == 0;
+  const bool whole = extent % depth_ == 0 && !open;
   for (const Turn& turn : turns_) {
     b_.when(turn.there, [&] {
       for (const Piece& piece : turn.pieces) {
         const Value k = k0 + piece.k;
         const ProductOperand::Element e =
             whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
-        const Value inside = e.inside & below(b_, k, end, extent, depth_);
+        const Value inside = e.inside & is_below(b_, k, end, extent, depth_, open);
         if (operand_.neighbours == 1) {  // many of them: a branch for each takes drivers seconds to compile
           piece.raw.set(b_.select(inside, raw(b_.select(inside, e.index, zero)), zero));
           continue;
@@ -112,7 +104,7 @@ void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t 
       const Value k = k0 + piece.k;
       const ProductOperand::Element e =
           whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
-      const Value inside = e.inside & below(b_, k, end, extent, depth_);
+      const Value inside = e.inside & is_below(b_, k, end, extent, depth_, false);
       b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> 3, inside);
     });
   }

@@ -35,9 +35,9 @@ class MatrixStage {
               uint32_t lanes, uint32_t first);
 
   // The next tiles are of the lines from `first` on, below `end`, which is `extent`.
-  void take(Value first, Value end, int64_t extent);
+  void take(Value first, Value end, int64_t extent, bool open);
   // Asks for the tile from depth k0 on; what lies behind the depth's end, or is no element, is 0.
-  void fetch(Value k0, Value end, int64_t extent);
+  void fetch(Value k0, Value end, int64_t extent, bool open);
   // Writes what was asked for into the tile at quad `tile` of an array.
   void keep(uint32_t array, Value tile);
 

@@ -136,7 +136,8 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
   ProductTiling t = choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
-                                 may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target);
+                                 may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target,
+                                 target.open && problem.made_w);
   limit_depth(problem.x.dtype, problem.w.dtype, &t);
   return t;
 }
@@ -171,12 +172,15 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   Builder b;
   Numbers numbers(b, target);
   const std::vector<Value> batch = unravel(b.group(2), numbers_of(numbers, p.batch));
-  const ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.m, p.x.row, p.k, p.x.column, batch);
-  const ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.n, p.w.column, p.k, p.w.row, batch);
+  const bool nk_open = target.open && p.made_w;
+  ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.m, p.x.row, p.k, p.x.column, batch);
+  ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.n, p.w.column, p.k, p.w.row, batch);
+  if (nk_open) x.neighbours = w.neighbours = 1;  // extents are no multiple of them in some run
   uint32_t binding = 2;
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
   epilogue.bind_outputs(numbers, &binding);
-  write_product(b, target, numbers, {p.m, p.n, p.k, p.sum}, tiling, x, w, epilogue, [&](Value row, Value column) {
+  const ProductShape shape = {p.m, p.n, p.k, p.sum, target.open, nk_open};
+  write_product(b, target, numbers, shape, tiling, x, w, epilogue, [&](Value row, Value column) {
     std::vector<Value> place = batch;
     place.push_back(row);
     place.push_back(column);
@@ -266,7 +270,8 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
   epilogue.bind_outputs(numbers, &binding);
   const std::vector<Value> row_extents = numbers_of(numbers, row_axes);
-  write_product(b, target, numbers, {m, p.outputs, k, p.sum}, tiling, x, w, epilogue, [&](Value row, Value column) {
+  const ProductShape shape = {m, p.outputs, k, p.sum, target.open, false};
+  write_product(b, target, numbers, shape, tiling, x, w, epilogue, [&](Value row, Value column) {
     std::vector<Value> place;
     if (parts[0] == 1) place.push_back(share);
     for (const Value v : unravel(row, row_extents)) place.push_back(v);

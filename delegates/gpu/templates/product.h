@@ -25,6 +25,7 @@ struct ProductProblem {
   // float32 (x, w float32, float16, bfloat16) or int32 (8-bit x and w: exact, each less its zero point).
   DType sum = DType::kF32;
   int32_t x_zero = 0, w_zero = 0;
+  bool made_w = false;  // w is no constant: where extents are open, so are k and n
   Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., m, n]
 };
 

@@ -23,7 +23,8 @@ class Body {
 
   void run(const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
            const std::function<std::vector<Value>(Value, Value)>& place) {
-    Stage xs = stage(x, t_.tile_m, row0_, m_, shape_.m), ws = stage(w, t_.tile_n, column0_, n_, shape_.n);
+    Stage xs = stage(x, t_.tile_m, row0_, m_, shape_.m, shape_.m_open),
+          ws = stage(w, t_.tile_n, column0_, n_, shape_.n, shape_.nk_open);
     std::vector<Variable> sums;
     for (uint32_t i = 0; i < t_.lane_m * t_.lane_n; ++i) sums.push_back(b_.variable(b_.number(type_, 0)));
     const Value across = b_.u32(t_.tile_n / t_.lane_n);
@@ -36,7 +37,7 @@ class Body {
     };
     const auto fetch_both = [&](Value k0) { fetch(xs, k0), fetch(ws, k0); };
     const auto keep_both = [&] { keep(xs), keep(ws); };
-    if (shape_.k <= t_.tile_k) {
+    if (shape_.k <= t_.tile_k && !shape_.nk_open) {
       fetch_both(b_.u32(0));
       keep_both();
       b_.barrier();
@@ -56,7 +57,9 @@ class Body {
     for (uint32_t i = 0; i < t_.lane_m; ++i) {
       for (uint32_t j = 0; j < t_.lane_n; ++j) {
         const Value row = row0_ + first_row + i, column = column0_ + first_column + across * j;
-        b_.when(below(row, m_, shape_.m, t_.tile_m) & below(column, n_, shape_.n, t_.tile_n), [&] {
+        const Value row_inside = is_below(b_, row, m_, shape_.m, t_.tile_m, shape_.m_open),
+                    column_inside = is_below(b_, column, n_, shape_.n, t_.tile_n, shape_.nk_open);
+        b_.when(row_inside & column_inside, [&] {
           const std::vector<Value> at = place(row, column);
           epilogue.store(epilogue.at(at, {sums[i * t_.lane_n + j].get()}), at);
         });
@@ -77,11 +80,7 @@ class Body {
     std::vector<Turn> turns;
   };
 
-  Value below(Value v, Value end, int64_t extent, uint32_t tile) {
-    return extent % tile == 0 ? b_.boolean(true) : v < end;
-  }
-
-  Stage stage(const ProductOperand& operand, uint32_t lines, Value first, Value end, int64_t extent) {
+  Stage stage(const ProductOperand& operand, uint32_t lines, Value first, Value end, int64_t extent, bool open) {
     // A pitch that is no power of two keeps lanes that write along k out of each other's banks.
     Stage s = {&operand, 0, lines, lines + (operand.k_is_fastest ? 1 : 0), {}};
     s.array = b_.shared(type_, s.pitch * t_.tile_k);
@@ -94,7 +93,7 @@ class Body {
       one.place = one.k * s.pitch + line;
       one.there = (turn + 1) * lanes_ > count ? at < count : b_.boolean(true);
       one.line = first + line;
-      one.line_inside = below(one.line, end, extent, lines);
+      one.line_inside = is_below(b_, one.line, end, extent, lines, open);
       // A line that is not there is read as the last one: what is made of it is not stored.
       one.known = operand.line(b_.select(one.line_inside, one.line, end - 1));
       one.element = b_.variable(b_.number(type_, 0));
@@ -106,9 +105,9 @@ class Body {
   void fetch(const Stage& s, Value k0) {
     for (const Stage::Turn& turn : s.turns) {
       b_.when(turn.there, [&] {
-        const bool whole = shape_.k % t_.tile_k == 0;
+        const bool whole = shape_.k % t_.tile_k == 0 && !shape_.nk_open;
         const Value k = k0 + turn.k;
-        const Value k_inside = below(k, k_, shape_.k, t_.tile_k);
+        const Value k_inside = is_below(b_, k, k_, shape_.k, t_.tile_k, shape_.nk_open);
         const ProductOperand::Element e = whole
                                               ? s.operand->read(turn.known, k0, turn.k)
                                               : s.operand->read(turn.known, b_.u32(0), b_.select(k_inside, k, k_ - 1));
@@ -226,13 +225,13 @@ void write_product(Builder& builder, const Target& target, Numbers& numbers, con
 }
 
 ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,
-                           const Target& target) {
+                           const Target& target, bool nk_open) {
   const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
   if (m <= kFewRows) {
     ProductTiling few;
-    few.tile_m = static_cast<uint32_t>(m);
+    few.tile_m = static_cast<uint32_t>(target.open ? kFewRows : m);
     few.depth_lanes = along_k ? 32 : 4;
-    while (few.depth_lanes > 1 && few.depth_lanes > k) few.depth_lanes /= 2;
+    while (few.depth_lanes > 1 && few.depth_lanes > k && !nk_open) few.depth_lanes /= 2;
     few.tile_n = std::min(128u, lanes) / few.depth_lanes;
     return few;
   }
@@ -244,6 +243,7 @@ ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool 
   const auto tiles = [&] { return batch * ((m + t.tile_m - 1) / t.tile_m) * ((n + t.tile_n - 1) / t.tile_n); };
   while (t.tile_m > 16 && (m <= t.tile_m / 2 || tiles() < 64)) t.tile_m /= 2;
   while (t.tile_n > 16 && (n <= t.tile_n / 2 || tiles() < 32)) t.tile_n /= 2;
+  if (nk_open) t.tile_m = t.tile_n = std::max(t.tile_m, t.tile_n);  // few kinds of them
   while (product_lanes(t) > lanes) t.tile_m /= 2;
   if (t.tile_m * t.tile_n < 1024) t.lane_n = 2;  // small tiles: 64 lanes all the same
   if (t.tile_m * t.tile_n < 512) t.lane_m = 2;

@@ -40,7 +40,13 @@ ProductOperand matrix_operand(Builder& builder, Numbers& numbers, const MatrixVi
 struct ProductShape {
   int64_t m = 1, n = 1, k = 1;
   DType sum = DType::kF32;
+  bool m_open = false, nk_open = false;  // Target::open
 };
+
+// Whether `v` is one of `extent`, of which tiles have `tile`. Nothing to ask where tiles divide them for good.
+inline Value is_below(Builder& b, Value v, Value end, int64_t extent, uint32_t tile, bool open) {
+  return !open && extent % tile == 0 ? b.boolean(true) : v < end;
+}
 
 // "" or why a tiling cannot be had.
 std::string refuse_tiling(const ProductTiling& tiling, const Target& target);
@@ -64,8 +70,9 @@ uint32_t matrix_bytes(const ProductTiling& tiling);  // of shared memory, at lea
 
 uint32_t product_lanes(const ProductTiling& tiling);
 // along_k: w's neighbours in memory lie along k. halves: a matrix unit may multiply the operands.
+// nk_open: as ProductShape has it.
 ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,
-                           const Target& target);
+                           const Target& target, bool nk_open = false);
 
 }  // namespace vireo::gpu
 

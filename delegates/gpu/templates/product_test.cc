@@ -90,9 +90,10 @@ TEST(Product, BatchedMatricesOfAnyOrder) {
   int turn = 0;
   for (const Case& c : {Case{1, 1, 1}, Case{5, 7, 9}, Case{16, 16, 16}, Case{33, 20, 18}, Case{2, 70, 5},
                         Case{1, 130, 33}, Case{3, 9, 260}, Case{64, 64, 16}}) {
-    for (const Target& target : {plain_target(), rich_target()}) {
+    for (const Target& target : {plain_target(), rich_target(), opened(plain_target()), opened(rich_target())}) {
       const bool bias = turn % 3 != 0;
-      const ProductProblem p = matrices(c, (turn & 1) != 0, (turn & 2) != 0, bias);
+      ProductProblem p = matrices(c, (turn & 1) != 0, (turn & 2) != 0, bias);
+      p.made_w = turn % 5 < 3;
       add_matrices(trials, p, choose_product(p, target), target, bias);
       add_matrices(trials, p, tilings[turn % 4], target, bias);
       ++turn;
@@ -479,8 +480,10 @@ TEST(Product, MatrixUnits) {
   for (const Case& c :
        {Case{32, 32, 32}, Case{40, 24, 48}, Case{33, 50, 19}, Case{16, 64, 104}, Case{70, 8, 64}, Case{5, 36, 20}}) {
     for (size_t order = 0; order < 4; ++order, ++turn) {
-      const ProductProblem p = matrices(c, (order & 1) != 0, (order & 2) != 0, true);
-      add_by_unit(trials, p, types[(turn + turn / 4) % 4], tilings[turn % 3], target);
+      ProductProblem p = matrices(c, (order & 1) != 0, (order & 2) != 0, true);
+      p.made_w = turn % 5 < 3;
+      for (const Target& t : {target, opened(target)})
+        add_by_unit(trials, p, types[(turn + turn / 4) % 4], tilings[turn % 3], t);
     }
   }
   ProductProblem chosen = matrices({150, 130, 64}, false, true, true);

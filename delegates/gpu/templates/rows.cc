@@ -149,7 +149,7 @@ class Rows {
   Value made(const std::vector<Value>& place) { return prologue_->output(prologue_->at(place), 0); }
 
   void keep() {
-    const bool whole = count_of(inner_) == int64_t{tiling_.kept} * tiling_.lanes_of_row;
+    const bool whole = !target_.open && count_of(inner_) == int64_t{tiling_.kept} * tiling_.lanes_of_row;
     for (uint32_t j = 0; j < tiling_.kept; ++j) {
       const Value at = within_ + int64_t{j} * tiling_.lanes_of_row;
       Kept k;
@@ -252,6 +252,7 @@ RowsTiling choose_rows(const RowsProblem& problem, const Target& target) {
   while (!many && t.lanes_of_row * 4 < length && t.lanes_of_row < t.lanes) t.lanes_of_row *= 2;
   const int64_t each = (length + t.lanes_of_row - 1) / t.lanes_of_row;
   t.kept = each <= kMostKept ? static_cast<uint32_t>(each) : 0;
+  while (target.open && (t.kept & (t.kept - 1)) != 0) ++t.kept;
   return t;
 }
 

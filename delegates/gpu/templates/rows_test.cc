@@ -66,7 +66,7 @@ std::vector<RowsTiling> tilings(const RowsProblem& p, const Target& t, int64_t l
   return out;
 }
 
-// Each of them for a device, and for one whose lanes exchange values.
+// Each of them for a device, and for one whose lanes exchange values; with extents that change as well.
 std::vector<std::pair<RowsTiling, Target>> each(const std::vector<RowsTiling>& tilings, const Target& target) {
   Target exchanges = target;
   exchanges.subgroup = 32;
@@ -75,6 +75,8 @@ std::vector<std::pair<RowsTiling, Target>> each(const std::vector<RowsTiling>& t
   for (const RowsTiling& t : tilings) {
     out.emplace_back(t, target);
     out.emplace_back(t, exchanges);
+    out.emplace_back(t, opened(target));
+    out.emplace_back(t, opened(exchanges));
   }
   return out;
 }

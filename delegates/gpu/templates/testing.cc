@@ -39,6 +39,11 @@ Target unit_target() {
   return t;
 }
 
+Target opened(Target target) {
+  target.open = true;
+  return target;
+}
+
 uint16_t half_of(float v) { return f32_to_f16(v); }
 
 Extents dense_strides(const Extents& shape) {

@@ -20,6 +20,8 @@ Target plain_target();  // the least that Vulkan promises
 Target rich_target();   // what a desktop has
 Target unit_target();   // the same with a matrix unit, the card's own where tests run on one that has one
 
+Target opened(Target target);  // for extents that change
+
 Extents dense_strides(const Extents& shape);
 View dense(const Extents& shape);
 
