@@ -16,18 +16,18 @@ namespace vireo::vulkan {
               row(GetDeviceProcAddr)
 
 // Functions of a device. WaitSemaphores and GetSemaphoreCounterValue have their 1.2 or their extension's name.
-#define VIREO_VULKAN_DEVICE(row)                                                                                  \
-  row(DestroyDevice) row(GetDeviceQueue) row(QueueSubmit) row(DeviceWaitIdle) row(AllocateMemory) row(FreeMemory) \
-      row(MapMemory) row(CreateBuffer) row(DestroyBuffer) row(GetBufferMemoryRequirements) row(BindBufferMemory)  \
-          row(CreateSemaphore) row(DestroySemaphore) row(CreateShaderModule) row(DestroyShaderModule)             \
-              row(CreatePipelineCache) row(DestroyPipelineCache) row(CreateComputePipelines) row(DestroyPipeline) \
-                  row(CreatePipelineLayout) row(DestroyPipelineLayout) row(CreateDescriptorSetLayout)             \
-                      row(DestroyDescriptorSetLayout) row(CreateDescriptorPool) row(DestroyDescriptorPool)        \
-                          row(AllocateDescriptorSets) row(UpdateDescriptorSets) row(CreateCommandPool)            \
-                              row(DestroyCommandPool) row(AllocateCommandBuffers) row(BeginCommandBuffer)         \
-                                  row(EndCommandBuffer) row(CmdBindPipeline) row(CmdBindDescriptorSets)           \
-                                      row(CmdPushConstants) row(CmdDispatch) row(CmdPipelineBarrier)              \
-                                          row(CmdCopyBuffer)
+#define VIREO_VULKAN_DEVICE(row)                                                                                    \
+  row(DestroyDevice) row(GetDeviceQueue) row(QueueSubmit) row(DeviceWaitIdle) row(AllocateMemory) row(FreeMemory)   \
+      row(MapMemory) row(CreateBuffer) row(DestroyBuffer) row(GetBufferMemoryRequirements) row(BindBufferMemory)    \
+          row(CreateSemaphore) row(DestroySemaphore) row(CreateShaderModule) row(DestroyShaderModule)               \
+              row(CreatePipelineCache) row(DestroyPipelineCache) row(GetPipelineCacheData) row(MergePipelineCaches) \
+                  row(CreateComputePipelines) row(DestroyPipeline) row(CreatePipelineLayout)                        \
+                      row(DestroyPipelineLayout) row(CreateDescriptorSetLayout) row(DestroyDescriptorSetLayout)     \
+                          row(CreateDescriptorPool) row(DestroyDescriptorPool) row(AllocateDescriptorSets)          \
+                              row(UpdateDescriptorSets) row(CreateCommandPool) row(DestroyCommandPool)              \
+                                  row(AllocateCommandBuffers) row(BeginCommandBuffer) row(EndCommandBuffer)         \
+                                      row(CmdBindPipeline) row(CmdBindDescriptorSets) row(CmdPushConstants)         \
+                                          row(CmdDispatch) row(CmdPipelineBarrier) row(CmdCopyBuffer)
 
 #define VIREO_VULKAN_POINTER(name) PFN_vk##name name = nullptr;
 

@@ -48,6 +48,35 @@ Pipelines::~Pipelines() {
   if (cache_ != VK_NULL_HANDLE) call_.DestroyPipelineCache(device_, cache_, nullptr);
 }
 
+bool Pipelines::take(const void* data, size_t bytes) {
+  if (cache_ == VK_NULL_HANDLE) return false;
+  VkPipelineCacheCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  info.initialDataSize = bytes;
+  info.pInitialData = data;
+  VkPipelineCache kept = VK_NULL_HANDLE;
+  if (call_.CreatePipelineCache(device_, &info, nullptr, &kept) != VK_SUCCESS) return false;
+  VkResult result = VK_SUCCESS;
+  {
+    const std::unique_lock<std::shared_mutex> alone(cache_mutex_);
+    result = call_.MergePipelineCaches(device_, cache_, 1, &kept);
+  }
+  call_.DestroyPipelineCache(device_, kept, nullptr);
+  return result == VK_SUCCESS;
+}
+
+std::vector<uint8_t> Pipelines::data() {
+  std::vector<uint8_t> out;
+  const std::unique_lock<std::shared_mutex> alone(cache_mutex_);
+  size_t bytes = 0;
+  if (cache_ == VK_NULL_HANDLE || call_.GetPipelineCacheData(device_, cache_, &bytes, nullptr) != VK_SUCCESS)
+    return out;
+  out.resize(bytes);
+  if (call_.GetPipelineCacheData(device_, cache_, &bytes, out.data()) != VK_SUCCESS) bytes = 0;
+  out.resize(bytes);
+  return out;
+}
+
 Pipelines::Pipeline::~Pipeline() {
   if (owner != nullptr && !owner->left_ && handle != VK_NULL_HANDLE)
     owner->call_.DestroyPipeline(owner->device_, handle, nullptr);
@@ -137,6 +166,7 @@ VkResult Pipelines::make(const std::vector<gpu::Kernel>& kernels, std::vector<st
   std::stable_sort(missing.begin(), missing.end(),
                    [&](uint32_t a, uint32_t b) { return kernels[a].words.size() > kernels[b].words.size(); });
   std::vector<VkResult> results(missing.size(), VK_SUCCESS);
+  const std::shared_lock<std::shared_mutex> beside(cache_mutex_);
   in_parallel(static_cast<uint32_t>(missing.size()),
               [&](uint32_t m) { results[m] = compile(kernels[missing[m]], (*out)[missing[m]].get()); });
   for (size_t m = 0; m < missing.size(); ++m) {

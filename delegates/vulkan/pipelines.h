@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,11 @@ class Pipelines {
   // One for each kernel, in their order; those that no living part has are compiled on several threads. On an error
   // *failed is the kernel that the driver refused.
   VkResult make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out, uint32_t* failed);
+  // What data() of an earlier process gave, of this very driver: kernels in it need not be compiled. False: the driver
+  // does not take it.
+  bool take(const void* data, size_t bytes);
+  // What the driver keeps of all kernels that were compiled or taken; empty where it keeps nothing.
+  std::vector<uint8_t> data();
   // From now on nothing is destroyed: the device must not be called any more.
   void leave() { left_ = true; }
 
@@ -52,6 +58,7 @@ class Pipelines {
   const VkDevice device_;
   VkPipelineCache cache_ = VK_NULL_HANDLE;  // NULL where the driver gave none: slower, and right
   bool left_ = false;
+  std::shared_mutex cache_mutex_;  // alone: who merges into cache_
   std::mutex mutex_;
   std::map<uint32_t, VkDescriptorSetLayout> sets_;                 // by bindings
   std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;        // by bindings and words

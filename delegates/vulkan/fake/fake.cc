@@ -337,6 +337,17 @@ VIREO_FAKE_THING(PipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache)
 VIREO_FAKE_THING(PipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout)
 VIREO_FAKE_THING(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout)
 #undef VIREO_FAKE_THING
+// It keeps one word.
+VKAPI_ATTR VkResult VKAPI_CALL GetPipelineCacheData(VkDevice, VkPipelineCache, size_t* bytes, void* out) {
+  constexpr uint32_t kKept = 0x4b455054;
+  const VkResult result = fate();
+  if (result == VK_SUCCESS && out != nullptr) std::memcpy(out, &kKept, sizeof(kKept));
+  *bytes = sizeof(kKept);
+  return result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL MergePipelineCaches(VkDevice, VkPipelineCache, uint32_t, const VkPipelineCache*) {
+  return fate();
+}
 VKAPI_ATTR VkResult VKAPI_CALL CreateComputePipelines(VkDevice, VkPipelineCache, uint32_t,
                                                       const VkComputePipelineCreateInfo*, const VkAllocationCallbacks*,
                                                       VkPipeline* out) {
