@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kNeighbours = 8;  // halves that are read at once
 
-constexpr int64_t kManyRows = 64;   // in some run
+constexpr int64_t kManyRows = 64;  // in some run
 
 bool in_eights(const Extents& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n % kNeighbours == 0; });

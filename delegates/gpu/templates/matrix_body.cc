@@ -29,7 +29,8 @@ class MatrixBody {
     xs.take(row0_, m_, shape_.m, shape_.m_open);
     ws.take(column0_, n_, shape_.n, shape_.nk_open);
     const uint32_t quads = xs.layout().quads + ws.layout().quads;
-    if (xs.copies() && ws.copies() && !shape_.nk_open && shape_.k > t_.tile_k && 2 * quads * 16 <= target_.stage_bytes) {
+    if (xs.copies() && ws.copies() && !shape_.nk_open && shape_.k > t_.tile_k &&
+        2 * quads * 16 <= target_.stage_bytes) {
       run_ahead(xs, ws, quads);
       return end(epilogue, place);
     }
