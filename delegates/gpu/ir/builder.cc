@@ -76,19 +76,30 @@ Value Builder::make(Op op, Type type, uint32_t a, uint32_t b, uint32_t c, uint64
   const Type result = is_comparison(op) ? Type::kBool : type;
   const Key key = {static_cast<uint64_t>(op), static_cast<uint64_t>(type), a, b, c, bits};
   if (is_pure(op)) {
-    const auto found = known_.find(key);
-    if (found != known_.end()) return {this, found->second, result};
+    for (uint32_t at = *head_of(key); at != kNone; at = known_[at].next) {
+      if (known_[at].key == key) return {this, known_[at].id, result};
+    }
   }
   const uint32_t id = append({op, type, a, b, c, bits});
   if (is_pure(op)) {
-    known_.emplace(key, id);
-    scopes_.back().push_back(key);
+    uint32_t* const head = head_of(key);
+    known_.push_back({key, id, *head});
+    *head = static_cast<uint32_t>(known_.size()) - 1;
   }
   return {this, id, result};
 }
 
+uint64_t Builder::hash_of(const Key& key) {
+  uint64_t hash = 0;
+  for (const uint64_t word : key) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+  return hash;
+}
+
 void Builder::close() {
-  for (const Key& key : scopes_.back()) known_.erase(key);
+  while (known_.size() > scopes_.back()) {
+    *head_of(known_.back().key) = known_.back().next;
+    known_.pop_back();
+  }
   scopes_.pop_back();
 }
 

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -122,12 +121,22 @@ class Builder {
   uint32_t append(const Statement& s);
   Value make_fresh(const Statement& s) { return {this, append(s), s.type}; }  // what it gives changes
   bool fold(Op op, Value a, Value b, Value* out);
-  void open() { scopes_.emplace_back(); }
+  void open() { scopes_.push_back(known_.size()); }
   void close();
 
   Program program_;
-  std::map<Key, uint32_t> known_;  // statements that hold in the block that is being written
-  std::vector<std::vector<Key>> scopes_{1};
+  // Statements that hold in the block that is being written, found by their hash. Blocks end in the order in which they
+  // began, the last one first, so a table without erasures and without an allocation for each is enough.
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Known {
+    Key key;
+    uint32_t id, next;  // of the same hash
+  };
+  static uint64_t hash_of(const Key& key);
+  uint32_t* head_of(const Key& key) { return &heads_[hash_of(key) >> 52]; }
+  std::vector<Known> known_;
+  std::vector<uint32_t> heads_ = std::vector<uint32_t>(size_t{1} << 12, kNone);
+  std::vector<size_t> scopes_;  // how many were known before each
 };
 
 Value operator+(Value a, Value b);

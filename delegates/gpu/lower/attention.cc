@@ -144,7 +144,7 @@ class Attend {
     ExpressionBuilder b(&p.epilogue);
     const int sum = as(b, b.given(kReal), l_.out(0).dtype);
     b.output(sum, unused);  // its place is set once there is a program
-    if (!make_attention(p, choose_attention(p, l_.target()), l_.target()).refusal.empty()) return false;
+    if (!refuse_attention(p, choose_attention(p, l_.target()), l_.target()).empty()) return false;
     const Laid y = heads_of(l_.make(l_.node().outputs[0]), e_.packed, e_.value_head);
     p.epilogue.outputs[0].view = result(y);
     Work& w = l_.push(std::move(p));

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "delegates/gpu/emit/kernel.h"
 #include "delegates/gpu/lower/fuse.h"
 #include "delegates/gpu/lower/halve.h"
+#include "delegates/gpu/lower/known_problems.h"
 #include "delegates/gpu/lower/other_extents.h"
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
@@ -163,9 +163,9 @@ class Pending {
 class Kernels {
  public:
   explicit Kernels(std::vector<Kernel>* to) : to_(*to) {}
-  uint32_t add(Kernel k) {
+  uint32_t add(const Kernel& k) {
     const auto [at, fresh] = known_.try_emplace(k.words, static_cast<uint32_t>(to_.size()));
-    if (fresh) to_.push_back(std::move(k));
+    if (fresh) to_.push_back(k);
     return at->second;
   }
 
@@ -209,9 +209,11 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
   if (std::string why = plan_inner(l, &places); !why.empty()) return {why, nullptr};
   out->inner_bytes = places.inner_bytes;
   Kernels kernels(&out->kernels);
+  KnownProblems known(target);
   Pending pending;
   for (const Work& w : l.works) {
-    Dispatch d = dispatch_of(w.problem, target);
+    const KnownProblems::Made& of = known(w.problem);
+    const Dispatch& d = of.dispatch;
     if (std::string why = made(d, w, target); !why.empty()) {
       const char* blame = nullptr;
       for (const Node& n : network.nodes) {
@@ -220,8 +222,8 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
       return {why, blame};
     }
     Launch launch;
-    launch.kernel = kernels.add(kernel_of(d.program, target));
-    launch.push = std::move(d.push);
+    launch.kernel = kernels.add(of.kernel);
+    launch.push = d.push;
     launch.push.resize(d.program.push_words);  // the last ones may be of no use to the code
     launch.groups = d.groups;
     launch.node = w.node;
@@ -233,8 +235,8 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
     out->steps.push_back(std::move(launch));
   }
   for (const Work& w : others) {
-    Dispatch d = dispatch_of(w.problem, target);
-    if (made(d, w, target).empty()) kernels.add(kernel_of(d.program, target));
+    const KnownProblems::Made& of = known(w.problem);
+    if (made(of.dispatch, w, target).empty()) kernels.add(of.kernel);
   }
   return {};
 }

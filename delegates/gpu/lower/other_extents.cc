@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "delegates/gpu/emit/kernel.h"
+#include "delegates/gpu/lower/known_problems.h"
 
 namespace vireo::gpu {
 namespace {
@@ -119,10 +119,11 @@ void mark_made(Lowering* l) {
 
 std::vector<Work> with_other_extents(const Lowering& l) {
   std::vector<Work> out;
+  KnownProblems made(l.target());
   std::set<std::vector<uint32_t>> known;
   for (const Work& w : l.works) {
-    const Dispatch d = dispatch_of(w.problem, l.target());
-    if (!d.refusal.empty() || !known.insert(kernel_of(d.program, l.target()).words).second) continue;
+    const KnownProblems::Made& of = made(w.problem);
+    if (!of.dispatch.refusal.empty() || !known.insert(of.kernel.words).second) continue;
     for (Problem& p : std::visit([&](const auto& problem) { return others_of(l, w, problem); }, w.problem)) {
       out.push_back(w);
       out.back().problem = std::move(p);

@@ -444,13 +444,17 @@ AttentionTiling choose_attention(const AttentionProblem& p, const Target& target
   return best;
 }
 
+std::string refuse_attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target) {
+  std::string why = refuse_problem(p, target);
+  if (why.empty()) why = t.unit.known ? refuse_register_tiling(p, t, target) : refuse_tiling(p, t, target);
+  if (why.empty() && (count_of(p.batch) > target.groups_z || p.shares > target.groups_y))
+    why = "attention of more heads than this GPU takes in a launch";
+  return why;
+}
+
 Dispatch make_attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target) {
   Dispatch out;
-  out.refusal = refuse_problem(p, target);
-  if (out.refusal.empty())
-    out.refusal = t.unit.known ? refuse_register_tiling(p, t, target) : refuse_tiling(p, t, target);
-  if (out.refusal.empty() && (count_of(p.batch) > target.groups_z || p.shares > target.groups_y))
-    out.refusal = "attention of more heads than this GPU takes in a launch";
+  out.refusal = refuse_attention(p, t, target);
   if (!out.refusal.empty()) return out;
   return t.unit.known ? make_register_attention(p, t, target) : Attention(p, t, target).run();
 }

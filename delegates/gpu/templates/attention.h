@@ -31,6 +31,8 @@ struct AttentionTiling {
 };
 
 AttentionTiling choose_attention(const AttentionProblem& problem, const Target& target);
+// "" or why there is no program, without making one.
+std::string refuse_attention(const AttentionProblem& problem, const AttentionTiling& tiling, const Target& target);
 Dispatch make_attention(const AttentionProblem& problem, const AttentionTiling& tiling, const Target& target);
 
 }  // namespace vireo::gpu
