@@ -84,7 +84,7 @@ class RegisterAttention {
     array_ = b_.shared(Type::kQuad, std::max((copies_ ? 2 : 1) * s_.step(), s_.merged(t_)));
     make_matrices();
     load_queries(q, head);
-    vs.take(b_.u32(0), value_head, p_.value_head);
+    vs.take(b_.u32(0), value_head, p_.value_head, false);
     all_steps(ks, vs, score, head);
     for (size_t r = 0; r < 2; ++r) {
       Value sum = sum_[r].get();
@@ -110,7 +110,7 @@ class RegisterAttention {
     const Value mine = row0_ + down_ * kUnit + line_;
     for (size_t r = 0; r < 2; ++r) {
       rows_[r] = mine + static_cast<int64_t>(8 * r);
-      row_inside_[r] = p_.queries % s_.rows == 0 ? b_.boolean(true) : rows_[r] < queries_;
+      row_inside_[r] = p_.queries % s_.rows == 0 && !target_.open ? b_.boolean(true) : rows_[r] < queries_;
     }
     const int64_t share_keys = p_.shares > 1 ? p_.share_keys : p_.keys;
     share_ = b_.group(1);
@@ -138,8 +138,8 @@ class RegisterAttention {
 
   void load_queries(const ProductOperand& q, Value head) {
     MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
-    qs.take(row0_, queries_, p_.queries);
-    qs.fetch(b_.u32(0), head, p_.head);
+    qs.take(row0_, queries_, p_.queries, target_.open);
+    qs.fetch(b_.u32(0), head, p_.head, false);
     qs.keep(array_, b_.u32(0));
     b_.barrier();
     for (uint32_t i = 0; i < lefts_.size(); ++i)
@@ -152,13 +152,13 @@ class RegisterAttention {
   void all_steps(MatrixStage& ks, MatrixStage& vs, Evaluator& score, Value head) {
     const Value zero = b_.u32(0), step = b_.u32(s_.step());
     const auto ask = [&](Value from, Value place) {
-      ks.take(from, keys_, p_.keys);
+      ks.take(from, keys_, p_.keys, target_.open);
       if (copies_) {
-        ks.copy(array_, place, zero, head, p_.head);
-        vs.copy(array_, place, from, keys_, p_.keys);
+        ks.copy(array_, place, zero, head, p_.head, false);
+        vs.copy(array_, place, from, keys_, p_.keys, target_.open);
       } else {
-        ks.fetch(zero, head, p_.head);
-        vs.fetch(from, keys_, p_.keys);
+        ks.fetch(zero, head, p_.head, false);
+        vs.fetch(from, keys_, p_.keys, target_.open);
       }
     };
     const auto keep = [&] {
@@ -261,7 +261,7 @@ class RegisterAttention {
   Value score_at(Evaluator& score, uint32_t j, uint32_t e, Value from) {
     const size_t r = e >> 1 & 1;
     const Value key = from + across_ * s_.keys + column_ + (j * kUnit + (e >> 2) * 8 + (e & 1)), inside = key < keys_;
-    const bool whole = p_.keys % t_.keys == 0;  // share_keys is a multiple of a step's
+    const bool whole = p_.keys % t_.keys == 0 && !target_.open;  // share_keys is a multiple of a step's
     std::vector<Value> place = batch_;
     place.push_back(b_.select(row_inside_[r], rows_[r], queries_ - 1));
     place.push_back(whole ? key : b_.select(inside, key, keys_ - 1));

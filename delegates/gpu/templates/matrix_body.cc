@@ -72,8 +72,8 @@ class MatrixBody {
     array_ = b_.shared(Type::kQuad, std::max(stages * quads, scratch_quads()));
     make_matrices();
     const auto ask = [&](Value place, Value k0) {
-      xs.copy(array_, place, k0, k_, shape_.k);
-      ws.copy(array_, place, k0, k_, shape_.k);
+      xs.copy(array_, place, k0, k_, shape_.k, false);
+      ws.copy(array_, place, k0, k_, shape_.k, false);
     };
     for (uint32_t s = 0; s + 1 < stages; ++s) {
       ask(b_.u32(s * quads), b_.u32(s * t_.tile_k));  // there are as many
@@ -102,7 +102,7 @@ class MatrixBody {
   bool ends_in_registers(const Evaluator& epilogue) const {
     constexpr size_t kMostFours = 8, kMostCode = 100;  // with more of them, sums leave the registers
     const size_t fours = t_.sub_m * t_.sub_n / 128;
-    return t_.unit.known && shape_.n % 4 == 0 && !epilogue.reports() && fours <= kMostFours &&
+    return t_.unit.known && shape_.n % 4 == 0 && !shape_.nk_open && !epilogue.reports() && fours <= kMostFours &&
            fours * epilogue.size() <= kMostCode;
   }
 
@@ -124,8 +124,8 @@ class MatrixBody {
     for (uint32_t i = 0; i < lefts_.size(); ++i) {
       for (uint32_t j = 0; j < 2 * rights_.size(); ++j) {
         const Value row = row0 + i * t_.unit.m, column = column0 + j * 8;
-        const Value row_inside = below(row, m_, shape_.m, t_.tile_m),
-                    column_inside = below(column, n_, shape_.n, t_.tile_n);
+        const Value row_inside = is_below(b_, row, m_, shape_.m, t_.tile_m, shape_.m_open),
+                    column_inside = is_below(b_, column, n_, shape_.n, t_.tile_n, false);
         const std::array<Value, 4> sums = four_of(b_, sums_[i * rights_.size() + j / 2], j % 2);
         Four f;
         f.place = place(b_.select(row_inside, row, m_ - 1), b_.select(column_inside, column, n_ - 4));

@@ -94,9 +94,9 @@ void MatrixStage::fetch(Value k0, Value end, int64_t extent, bool open) {
   }
 }
 
-void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent) {
+void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent, bool open) {
   const Value zero = b_.u32(0);
-  const bool whole = extent % depth_ == 0;
+  const bool whole = extent % depth_ == 0 && !open;
   const uint32_t buffer = b_.buffer(operand_.tensor.binding, Element::kQuad, false);
   for (const Turn& turn : turns_) {
     b_.when(turn.there, [&] {
@@ -104,7 +104,7 @@ void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t 
       const Value k = k0 + piece.k;
       const ProductOperand::Element e =
           whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
-      const Value inside = e.inside & is_below(b_, k, end, extent, depth_, false);
+      const Value inside = e.inside & is_below(b_, k, end, extent, depth_, open);
       b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> 3, inside);
     });
   }

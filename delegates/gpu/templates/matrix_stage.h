@@ -43,7 +43,7 @@ class MatrixStage {
 
   // Whether tiles can be copied to shared memory as they lie: by copy() in place of fetch() and keep().
   bool copies() const { return target_.stage_bytes != 0 && is_half() && operand_.neighbours > 1; }
-  void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent);
+  void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent, bool open);
 
   const TileLayout& layout() const { return layout_; }
   // The first quad of the matrix of lines from `line` + `more` on, at depth k of a tile. What is known of it is added
