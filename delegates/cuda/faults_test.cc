@@ -143,7 +143,7 @@ TEST_F(FaultsTest, ManySubmits) {
   end();
 }
 
-// Each call of the driver fails once, or from then on: then the run is right or says what it lacks, and nothing is left.
+// Each call of the driver fails once, or from then on: then the run is right or says what it lacks, and nothing stays.
 TEST_F(FaultsTest, AnyCallMayFail) {
   for (const auto& [result, for_ever] :
        {std::pair{kOutOfMemory, false}, {kNotSupported, false}, {kIllegalAddress, true}, {kUncorrectable, true}}) {

@@ -66,12 +66,12 @@ vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
     const Result result = made->compile(kernel, &log);
     if (result != kSuccess) log = device_.driver().name_of(result) + (log.empty() ? "" : ": " + log);
     *out = std::move(made);
-    return device_.take(result);
+    return result;
   };
-  const vireo_status status = device_.kernels().make(schedule_.kernels, compile, &kernels_, &failed);
-  if (status != VIREO_OK) {
+  if (const Result result = device_.kernels().make(schedule_.kernels, compile, &kernels_, &failed);
+      result != kSuccess) {
     *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": " + logs[failed];
-    return status;
+    return device_.take(result);
   }
   for (gpu::Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
   return VIREO_OK;

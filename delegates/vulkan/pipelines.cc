@@ -1,39 +1,8 @@
 #include "delegates/vulkan/pipelines.h"
 
-#include <algorithm>
-#include <atomic>
-#include <system_error>
-#include <thread>
+#include <utility>
 
 namespace vireo::vulkan {
-namespace {
-
-constexpr uint32_t kMostThreads = 16;
-
-std::vector<uint32_t> key_of(const gpu::Kernel& k) {
-  std::vector<uint32_t> key = {k.bindings, k.push_words};
-  key.insert(key.end(), k.words.begin(), k.words.end());
-  return key;
-}
-
-// Calls task(i) for i below count, on this thread and others.
-template <class Task>
-void in_parallel(uint32_t count, const Task& task) {
-  std::atomic<uint32_t> next{0};
-  const auto work = [&] {
-    for (uint32_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(i);
-  };
-  std::vector<std::thread> threads;
-  const uint32_t most = std::min({count, kMostThreads, std::max(std::thread::hardware_concurrency(), 1u)});
-  try {
-    while (threads.size() + 1 < most) threads.emplace_back(work);
-  } catch (const std::system_error&) {  // fewer, then
-  }
-  work();
-  for (std::thread& t : threads) t.join();
-}
-
-}  // namespace
 
 Pipelines::Pipelines(const DeviceFunctions& call, VkDevice device) : call_(call), device_(device) {
   VkPipelineCacheCreateInfo info = {};
@@ -142,42 +111,23 @@ VkResult Pipelines::compile(const gpu::Kernel& kernel, Pipeline* out) {
 
 VkResult Pipelines::make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out,
                          uint32_t* failed) {
-  out->clear();
-  out->resize(kernels.size());
-  std::vector<std::vector<uint32_t>> keys;
-  std::vector<uint32_t> missing;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (uint32_t i = 0; i < kernels.size(); ++i) {
-      keys.push_back(key_of(kernels[i]));
-      const auto known = made_.find(keys[i]);
-      if (known != made_.end()) (*out)[i] = known->second.lock();
-      if ((*out)[i] != nullptr) continue;
-      (*out)[i] = std::make_shared<Pipeline>();
-      missing.push_back(i);
-      if (const VkResult result = layout(kernels[i].bindings, kernels[i].push_words, &(*out)[i]->layout);
-          result != VK_SUCCESS) {
-        *failed = i;
-        return result;
-      }
+  const auto compile_one = [this](const gpu::Kernel& kernel, std::shared_ptr<gpu::CompiledKernel>* to) {
+    auto made = std::make_shared<Pipeline>();
+    VkResult result = VK_SUCCESS;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      result = layout(kernel.bindings, kernel.push_words, &made->layout);
     }
-  }
-  // The longest first: a long one that begins last is waited for alone.
-  std::stable_sort(missing.begin(), missing.end(),
-                   [&](uint32_t a, uint32_t b) { return kernels[a].words.size() > kernels[b].words.size(); });
-  std::vector<VkResult> results(missing.size(), VK_SUCCESS);
+    if (result == VK_SUCCESS) result = compile(kernel, made.get());
+    *to = std::move(made);
+    return static_cast<int>(result);
+  };
+  std::vector<std::shared_ptr<gpu::CompiledKernel>> made;
   const std::shared_lock<std::shared_mutex> beside(cache_mutex_);
-  in_parallel(static_cast<uint32_t>(missing.size()),
-              [&](uint32_t m) { results[m] = compile(kernels[missing[m]], (*out)[missing[m]].get()); });
-  for (size_t m = 0; m < missing.size(); ++m) {
-    if (results[m] == VK_SUCCESS) continue;
-    *failed = missing[m];
-    return results[m];
-  }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (auto it = made_.begin(); it != made_.end();) it = it->second.expired() ? made_.erase(it) : std::next(it);
-  for (const uint32_t m : missing) made_[keys[m]] = (*out)[m];
-  return VK_SUCCESS;
+  const int result = made_.make(kernels, compile_one, &made, failed);
+  out->clear();
+  for (std::shared_ptr<gpu::CompiledKernel>& one : made) out->push_back(std::static_pointer_cast<Pipeline>(one));
+  return static_cast<VkResult>(result);
 }
 
 }  // namespace vireo::vulkan

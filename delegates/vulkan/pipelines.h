@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "delegates/gpu/schedule/schedule.h"
+#include "delegates/gpu/device/kernels.h"
 #include "delegates/vulkan/functions.h"
 
 namespace vireo::vulkan {
@@ -23,13 +23,13 @@ struct Layout {
 
 class Pipelines {
  public:
-  struct Pipeline {
+  struct Pipeline final : gpu::CompiledKernel {
     VkPipeline handle = VK_NULL_HANDLE;
     Layout layout;
     Pipelines* owner = nullptr;  // NULL: nothing is to be destroyed
 
     Pipeline() = default;
-    ~Pipeline();
+    ~Pipeline() override;
     Pipeline(const Pipeline&) = delete;
     Pipeline& operator=(const Pipeline&) = delete;
   };
@@ -58,11 +58,11 @@ class Pipelines {
   const VkDevice device_;
   VkPipelineCache cache_ = VK_NULL_HANDLE;  // NULL where the driver gave none: slower, and right
   bool left_ = false;
-  std::shared_mutex cache_mutex_;  // alone: who merges into cache_
-  std::mutex mutex_;
-  std::map<uint32_t, VkDescriptorSetLayout> sets_;                 // by bindings
-  std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;        // by bindings and words
-  std::map<std::vector<uint32_t>, std::weak_ptr<Pipeline>> made_;  // by code and layout
+  std::shared_mutex cache_mutex_;                            // alone: who merges into cache_
+  std::mutex mutex_;                                         // of the layouts
+  std::map<uint32_t, VkDescriptorSetLayout> sets_;           // by bindings
+  std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;  // by bindings and words
+  gpu::KernelCache made_;
 };
 
 }  // namespace vireo::vulkan

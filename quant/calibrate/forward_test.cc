@@ -57,7 +57,7 @@ class Adder final : public Evaluator {
   std::vector<size_t> nodes;  // of each step's graph
 };
 
-// x -> a = -x -> b = -a -> c = b + x... : a chain of `count` values y_i = -y_(i-1) + y_(i-2), with y_0 = -x, y_1 = -y_0.
+// x -> a = -x -> b = -a -> c = b + x... : a chain of `count` values y_i = -y_(i-1) + y_(i-2), y_0 = -x, y_1 = -y_0.
 struct Chain {
   explicit Chain(size_t count, DType type = DType::kF32) : graph(std::make_shared<ir::DimTable>()) {
     Shape shape;

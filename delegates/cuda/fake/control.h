@@ -1,7 +1,7 @@
 // A CUDA driver that fails on demand: what no driver does when a test asks for it.
 //
-// It is a driver and its cards in one shared library, made of the host's memory. Its cards know one kernel: every launch
-// does what delegates/gpu/device/testing.h's add_kernel() says, whatever code its module was made of.
+// It is a driver and its cards in one shared library, made of the host's memory. Its cards know one kernel: every
+// launch does what delegates/gpu/device/testing.h's add_kernel() says, whatever code its module was made of.
 #ifndef VIREO_DELEGATES_CUDA_FAKE_CONTROL_H_
 #define VIREO_DELEGATES_CUDA_FAKE_CONTROL_H_
 

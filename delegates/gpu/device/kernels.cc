@@ -35,8 +35,8 @@ void in_parallel(uint32_t count, const Task& task) {
 
 }  // namespace
 
-vireo_status KernelCache::make(const std::vector<Kernel>& kernels, const Compile& compile,
-                               std::vector<std::shared_ptr<CompiledKernel>>* out, uint32_t* failed) {
+int KernelCache::make(const std::vector<Kernel>& kernels, const Compile& compile,
+                      std::vector<std::shared_ptr<CompiledKernel>>* out, uint32_t* failed) {
   out->clear();
   out->resize(kernels.size());
   std::vector<std::vector<uint32_t>> keys;
@@ -53,18 +53,18 @@ vireo_status KernelCache::make(const std::vector<Kernel>& kernels, const Compile
   // The longest first: a long one that begins last is waited for alone.
   std::stable_sort(missing.begin(), missing.end(),
                    [&](uint32_t a, uint32_t b) { return kernels[a].words.size() > kernels[b].words.size(); });
-  std::vector<vireo_status> results(missing.size(), VIREO_OK);
+  std::vector<int> results(missing.size(), 0);
   in_parallel(static_cast<uint32_t>(missing.size()),
               [&](uint32_t m) { results[m] = compile(kernels[missing[m]], &(*out)[missing[m]]); });
   for (size_t m = 0; m < missing.size(); ++m) {
-    if (results[m] == VIREO_OK) continue;
+    if (results[m] == 0) continue;
     *failed = missing[m];
     return results[m];
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto it = made_.begin(); it != made_.end();) it = it->second.expired() ? made_.erase(it) : std::next(it);
   for (const uint32_t m : missing) made_[keys[m]] = (*out)[m];
-  return VIREO_OK;
+  return 0;
 }
 
 }  // namespace vireo::gpu

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "delegates/gpu/schedule/schedule.h"
-#include "vireo/delegate.h"
 
 namespace vireo::gpu {
 
@@ -22,13 +21,13 @@ class CompiledKernel {
 
 class KernelCache {
  public:
-  // Called from several threads.
-  using Compile = std::function<vireo_status(const Kernel& kernel, std::shared_ptr<CompiledKernel>* out)>;
+  // Called from several threads. The API's result: 0 where it went well.
+  using Compile = std::function<int(const Kernel& kernel, std::shared_ptr<CompiledKernel>* out)>;
 
   // One for each kernel, in their order; those that no living part has are compiled on several threads. On an error
-  // *failed is the kernel that the driver refused.
-  vireo_status make(const std::vector<Kernel>& kernels, const Compile& compile,
-                    std::vector<std::shared_ptr<CompiledKernel>>* out, uint32_t* failed);
+  // *failed is the kernel that the driver refused, and its result is returned.
+  int make(const std::vector<Kernel>& kernels, const Compile& compile,
+           std::vector<std::shared_ptr<CompiledKernel>>* out, uint32_t* failed);
 
  private:
   std::mutex mutex_;

@@ -37,9 +37,10 @@ enum class Op : uint8_t {
   kStore,        // bits: buffer, a: index, b: value, of which an element's low bits are kept
   kSharedLoad,   // bits: shared array, a: index
   kSharedStore,  // bits: shared array, a: index, b: value
-  // A quad of buffer `bits` >> 32 at index b to quad a of shared array `bits` & 0xffffffff, or zeros where c, a kBool, is
-  // false. It is there for the lane behind the kCopyWait that says so, and nothing touches it before. Copies since the
-  // last kCopyGroup are one group; kCopyWait leaves the newest `bits` groups under way. All lanes come to both together.
+  // A quad of buffer `bits` >> 32 at index b to quad a of shared array `bits` & 0xffffffff, or zeros where c, a kBool,
+  // is false. It is there for the lane behind the kCopyWait that says so, and nothing touches it before. Copies since
+  // the last kCopyGroup are one group; kCopyWait leaves the newest `bits` groups under way. All lanes come to both
+  // together.
   kCopy,
   kCopyGroup,
   kCopyWait,

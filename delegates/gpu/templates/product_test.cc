@@ -491,7 +491,7 @@ TEST(Product, MatrixUnits) {
   add_by_unit(trials, chosen, types[0], choose_product(chosen, target), target);
 }
 
-// Where it is known how a unit spreads its sums, the epilogue takes them from there: whole tiles, and tiles with an end.
+// Where it is known how a unit spreads its sums, the epilogue takes them from there: whole tiles, and cut ones.
 TEST(Product, EpiloguesOfRegisters) {
   Trials trials;
   Target target = unit_target();
