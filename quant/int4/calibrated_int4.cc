@@ -29,7 +29,7 @@ constexpr double kRead = 3;
 constexpr float kLeastShare = 1e-3f;  // of the largest magnitude of a channel
 // Matrices in 8 bits: what they add to all weights at most, and the samples that tell which they are.
 constexpr double kRaised = 0.05;
-constexpr size_t kTelling = 4;  // to round by, and as many to judge by
+constexpr size_t kToRound = 4, kToJudge = 2;
 
 // A value that products multiply.
 struct Input {
@@ -212,11 +212,12 @@ class Rounding {
       const CodedMatrix codes = code_matrix(*all[i].value->constant, true, 4);
       if (codes.finite && !measure(all[i], decoded(codes), telling, &raises[i].loss)) return false;
     }
+    Forward way(graph_, *options_.evaluator);
     for (size_t at = 0; at < inputs.size(); ++at) {
       if (options_.tell)
         options_.tell("find what takes 8 bits", static_cast<double>(at) / static_cast<double>(inputs.size()));
       std::vector<double> moment;
-      if (!moment_of(inputs[at], telling, &moment)) return false;
+      if (!moment_of(inputs, at, telling, &way, &moment)) return false;
       for (size_t i = 0; i < all.size(); ++i) {
         if (all[i].readers[0]->op == Op::kGather || all[i].readers[0]->in(0) != inputs[at].value) continue;
         const ir::ConstantPtr now = rounded_alone(all[i], inputs[at], moment);
@@ -248,8 +249,8 @@ class Rounding {
     for (const ir::Value* v : t->answers)
       t->are_scores.push_back(std::find(nodes_.products.begin(), nodes_.products.end(), v->producer) !=
                               nodes_.products.end());
-    const size_t all = samples.count(), count = std::min(2 * kTelling, all);
-    for (size_t s = 0; s < count; ++s) (s % 2 == 0 ? t->rounding : t->judging).push_back(samples.read(s * all / count));
+    const size_t all = samples.count(), count = std::min(kToRound + kToJudge, all);
+    for (size_t s = 0; s < count; ++s) (s % 3 == 1 ? t->judging : t->rounding).push_back(samples.read(s * all / count));
     if (t->judging.empty()) t->judging = t->rounding;
     *fits = count > 0;
     if (!*fits) return true;
@@ -277,18 +278,22 @@ class Rounding {
     return quant::fits(options, 1, needed, 0);
   }
 
-  bool moment_of(const Input& input, const Telling& t, std::vector<double>* moment) {
+  bool moment_of(const std::vector<Input>& inputs, size_t at, const Telling& t, Forward* way,
+                 std::vector<double>* moment) {
+    std::vector<const ir::Value*> later;
+    for (size_t j = at + 1; j < inputs.size(); ++j) later.push_back(inputs[j].value);
     std::string error;
-    const std::unique_ptr<PreparedGraph> now = prepare_values(graph_, {input.value}, *options_.evaluator, &error);
-    if (now == nullptr) return cannot_run(error);
+    if (!way->prepare(*inputs[at].value, later, &error)) return cannot_run(error);
     Seen seen;
-    std::vector<TensorView> x;
-    for (const std::vector<HostTensor>& given : t.rounding) {
-      if (!now->run(given, &x, &error)) return fail("a sample cannot be run: " + error, "look at the samples");
-      observe(x[0], nullptr, &seen);
+    TensorView x;
+    for (size_t s = 0; s < t.rounding.size(); ++s) {
+      if (!way->run(s, t.rounding[s], &x, &error))
+        return fail("a sample cannot be run: " + error, "look at the samples");
+      observe(x, nullptr, &seen);
     }
+    way->finish();
     *moment = seen.moment.size() == 0 ? std::vector<double>() : seen.moment.take_mean();
-    return finite(*moment) || not_finite(input);
+    return finite(*moment) || not_finite(inputs[at]);
   }
 
   // With the gains moved that the data ask for; null where there is nothing to go by.
