@@ -19,7 +19,9 @@ constexpr int64_t kTogether = 8;     // channels whose errors are multiplied tog
 // A convolution's window over NCHW.
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, begins, extents, outputs;
-  int64_t channels = 0, taps = 1, positions = 1;
+  std::vector<int64_t> ahead;    // [taps, dimensions]: how far a tap is from the window's first
+  std::vector<int64_t> offsets;  // [taps]: the same in elements of a channel
+  int64_t channels = 0, taps = 1, positions = 1, plane = 1;
 };
 
 int64_t or_one(const ::flatbuffers::Vector<int32_t>* list, size_t i) {
@@ -45,27 +47,38 @@ Window window_of(const Layer& layer, const TensorView& x) {
     out.outputs.push_back((out.extents[i] + pad(i) + pad(spatial + i) - reach) / out.strides[i] + 1);
     out.taps *= w[d];
     out.positions *= std::max<int64_t>(out.outputs[i], 0);
+    out.plane *= out.extents[i];
+  }
+  const size_t dims = out.kernel.size();
+  out.ahead.resize(static_cast<size_t>(out.taps) * dims);
+  out.offsets.resize(static_cast<size_t>(out.taps));
+  for (size_t t = 0; t < out.offsets.size(); ++t) {
+    auto rest = static_cast<int64_t>(t);
+    int64_t stride = 1;
+    for (size_t d = dims; d-- > 0; rest /= out.kernel[d]) {
+      out.ahead[t * dims + d] = rest % out.kernel[d] * out.dilations[d];
+      out.offsets[t] += out.ahead[t * dims + d] * stride;
+      stride *= out.extents[d];
+    }
   }
   return out;
 }
 
 // The window at `position` of one image, [channels, taps]; what lies outside is 0.
 void extract(const Window& w, const float* image, int64_t position, float* out) {
-  std::vector<int64_t> at(w.kernel.size());
-  for (size_t d = w.kernel.size(); d-- > 0; position /= w.outputs[d])
+  const size_t dims = w.kernel.size();
+  int64_t at[kMaxRank], first = 0, stride = 1;
+  for (size_t d = dims; d-- > 0; position /= w.outputs[d]) {
     at[d] = position % w.outputs[d] * w.strides[d] - w.begins[d];
-  int64_t plane = 1;
-  for (const int64_t e : w.extents) plane *= e;
+    first += at[d] * stride;
+    stride *= w.extents[d];
+  }
   for (int64_t t = 0; t < w.taps; ++t) {
-    int64_t rest = t, offset = 0, stride = 1;
+    const int64_t* const ahead = w.ahead.data() + static_cast<size_t>(t) * dims;
     bool inside = true;
-    for (size_t d = w.kernel.size(); d-- > 0; rest /= w.kernel[d]) {
-      const int64_t i = at[d] + rest % w.kernel[d] * w.dilations[d];
-      inside = inside && i >= 0 && i < w.extents[d];
-      offset += i * stride;
-      stride *= w.extents[d];
-    }
-    for (int64_t c = 0; c < w.channels; ++c) out[c * w.taps + t] = inside ? image[c * plane + offset] : 0;
+    for (size_t d = 0; d < dims; ++d) inside = inside && at[d] + ahead[d] >= 0 && at[d] + ahead[d] < w.extents[d];
+    const int64_t offset = first + w.offsets[static_cast<size_t>(t)];
+    for (int64_t c = 0; c < w.channels; ++c) out[c * w.taps + t] = inside ? image[c * w.plane + offset] : 0;
   }
 }
 
