@@ -105,12 +105,15 @@ const char* why_not(const ir::Node& n) {
   const bool packed = q.rank == 3;
   const Dim heads = packed ? Dim{a.q_heads()} : q[1];
   if (is_symbolic(heads) || is_symbolic(q[q.rank - 1]) || is_symbolic(v[v.rank - 1])) return "its heads are not known";
-  if (packed ? a.q_heads() != a.kv_heads() : !(q[1] == k[1])) return "queries share keys in groups";
+  const Dim shared = packed ? Dim{a.kv_heads()} : k[1];
+  if (is_symbolic(shared) || shared < 1 || heads % shared != 0) return "its heads are not known";
   const Dim keys = k[packed ? 1 : 2];
   const ir::Value* mask = n.in(3);
   const Shape listed = mask == nullptr ? Shape{} : mask->type.shape;
   if (mask != nullptr && (listed.rank == 0 || listed.rank > 4 || !(listed[listed.rank - 1] == keys)))
     return "its mask does not list every key";
+  if (heads != shared && listed.rank > 2 && !(listed[listed.rank - 3] == 1))
+    return "queries share keys in groups, and a mask tells heads apart";
   return nullptr;
 }
 
@@ -189,16 +192,27 @@ const char* spell(ir::Graph& graph, ir::Node* n) {
   const std::string& name = y->name;  // names of values are unique, those of nodes need not be
   Writer w(graph, n);
   ir::Value* rows = by_heads(w, q, heads, false, name + "_q");
-  ir::Value* columns = by_heads(w, k, heads, true, name + "_k");
-  ir::Value* values = by_heads(w, v, heads, false, name + "_v");
+  ir::Value* const by_query = rows;
+  // Heads that share keys stand one after another: they are as many more queries of one head.
+  const int64_t shared = packed ? a.kv_heads() : k->type.shape[1], group = heads / shared;
+  if (group != 1) rows = w.reshape(rows, {0, shared, -1, head}, name + "_grouped");
+  ir::Value* columns = by_heads(w, k, shared, true, name + "_k");
+  ir::Value* values = by_heads(w, v, shared, false, name + "_v");
   const std::vector<uint8_t> plain = pack<attrs::MatMul>(attrs::MatMulT{});
   ir::Value* scores = w.add(Op::kMatMul, plain, {rows, columns}, name + "_scores");
   ir::Node* const first = scores == nullptr ? nullptr : scores->producer;
   if (scale != 1) scores = w.binary(Op::kMul, scores, w.number(scale, name + "_scale"), name + "_scaled");
   ir::Value* kept = n->in(3) == nullptr ? nullptr : kept_by(graph, w, n->in(3), name + "_mask");
   if (a.causal() && w.good()) {
-    ir::Value* const before = kept_so_far(graph, w, rows, columns, name + "_causal");
+    ir::Value* const before = kept_so_far(graph, w, by_query, columns, name + "_causal");
     kept = kept == nullptr ? before : w.binary(Op::kBitwiseAnd, kept, before, name + "_kept");
+  }
+  if (kept != nullptr && group != 1 && kept->type.shape.rank > 1 &&
+      !(kept->type.shape[kept->type.shape.rank - 2] == 1)) {
+    attrs::ConcatT join;
+    join.axis = -2;
+    kept = w.add(Op::kConcat, pack<attrs::Concat>(join), std::vector<ir::Value*>(static_cast<size_t>(group), kept),
+                 name + "_of_group");
   }
   if (kept != nullptr)
     scores = w.add(Op::kWhere, pack<attrs::Where>(attrs::WhereT{}),
@@ -206,8 +220,13 @@ const char* spell(ir::Graph& graph, ir::Node* n) {
   attrs::SoftmaxT softmax;
   softmax.axis = -1;
   ir::Value* shares = w.add(Op::kSoftmax, pack<attrs::Softmax>(softmax), {scores}, name + "_shares");
-  ir::Value* out = w.add(Op::kMatMul, plain, {shares, values}, packed ? name + "_y" : y->name);
+  ir::Value* out = w.add(Op::kMatMul, plain, {shares, values},
+                         group != 1 ? name + "_of_groups"
+                         : packed   ? name + "_y"
+                                    : y->name);
   ir::Node* last = out == nullptr ? nullptr : out->producer;
+  if (group != 1 && out != nullptr)
+    out = w.reshape(out, {0, heads, -1, out->type.shape[3]}, packed ? name + "_y" : y->name);
   if (packed && out != nullptr)
     out = w.reshape(w.transpose(out, {0, 2, 1, 3}, name + "_rows"), {0, 0, y->type.shape[2]}, y->name);
   if (!w.good() || !(out->type == y->type)) {

@@ -116,10 +116,32 @@ TEST(SpellAttention, WhatTakesMoreThanProductsStays) {
   EXPECT_EQ(spelled(*open, &left), 1u);  // shares sum to one, however many there are
   EXPECT_EQ(plan_of(*open).pairs.size(), 2u);
   const auto grouped = parsed(
-      "input %q f32[2,5,6]\ninput %k f32[2,7,3]\ninput %v f32[2,7,3]\n"
-      "%y = Attention(%q, %k, %v) {q_heads:2, kv_heads:1}\noutput %y");
+      "input %q f32[2,5,6]\ninput %k f32[2,7,3]\ninput %v f32[2,7,3]\ninput %m bool[2,2,5,7]\n"
+      "%y = Attention(%q, %k, %v, %m) {q_heads:2, kv_heads:1}\noutput %y");
   EXPECT_EQ(spelled(*grouped, &left), 0u);
-  EXPECT_NE(left[0].second.find("groups"), std::string::npos) << left[0].second;
+  EXPECT_NE(left[0].second.find("tells heads apart"), std::string::npos) << left[0].second;
+}
+
+// Heads that share keys are more queries of one head, and see what their query sees.
+TEST(SpellAttention, QueriesThatShareKeys) {
+  const std::string packed =
+      "input %q f32[2,5,12]\ninput %k f32[2,7,6]\ninput %v f32[2,7,8]\n%y = Attention(%q, %k, %v";
+  const std::string apart =
+      "input %q f32[2,6,5,4]\ninput %k f32[2,2,7,4]\ninput %v f32[2,2,7,3]\n%y = Attention(%q, %k, %v";
+  for (const std::string& text :
+       {packed + ") {q_heads:4, kv_heads:2}\noutput %y", packed + ") {q_heads:4, kv_heads:2, causal:true}\noutput %y",
+        packed + ", f32[1,7]{0,0,-1e9,0,0,-65504,0}) {q_heads:4, kv_heads:2}\noutput %y", apart + ") {}\noutput %y",
+        apart + ", bool[2,1,1,7]{1,0,0,1,1,1,1,1,1,1,1,0,0,0}) {causal:true}\noutput %y"}) {
+    SCOPED_TRACE(text);
+    expect_same_answers(text);
+  }
+  const auto g = parsed(
+      "input %q f32[2,S,12]\ninput %k f32[2,S,6]\ninput %v f32[2,S,6]\n"
+      "%y = Attention(%q, %k, %v) {q_heads:4, kv_heads:2, causal:true}\noutput %y");
+  Left left;
+  EXPECT_EQ(spelled(*g, &left), 1u) << left[0].second;
+  EXPECT_EQ(g->validate(), "");
+  EXPECT_EQ(plan_of(*g).pairs.size(), 2u);
 }
 
 // Masks choose among keys, so their numbers are not in the codes of scores.
