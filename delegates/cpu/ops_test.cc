@@ -4,7 +4,6 @@
 #include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
@@ -520,39 +519,6 @@ TEST(CpuHalf, AsTheReference) {
 }
 
 // ---- Copies and conversions
-
-TEST(CpuCast, SameBits) {
-  struct Pair {
-    DType from, to;
-    const char* kernel;
-  };
-  const Pair pairs[] = {{DType::kI32, DType::kF32, "cast_i32_f32"},   {DType::kI64, DType::kF32, "cast_i64_f32"},
-                        {DType::kU8, DType::kF32, "cast_u8_f32"},     {DType::kI8, DType::kF32, "cast_i8_f32"},
-                        {DType::kI32, DType::kI64, "cast_i32_i64"},   {DType::kBool, DType::kF32, "cast_bool_f32"},
-                        {DType::kBool, DType::kI64, "cast_bool_i64"}, {DType::kBool, DType::kI32, "cast_bool_i32"}};
-  for (const int32_t slots : {1, 3}) {
-    for (const int64_t count : {1, 17, 40000}) {
-      for (const Pair& p : pairs) {
-        attrs::CastT a;
-        a.to = static_cast<uint8_t>(p.to);
-        TestTensor x = Values(1).bytes(p.from, {count});
-        if (p.from == DType::kBool) {
-          for (uint8_t& v : x.bytes) v &= 1;
-        }
-        Case(Op::kCast, pack<attrs::Cast>(a), {x}).expect_same_bits(p.kernel, slots);
-      }
-      for_each_level([&](const char*) {
-        attrs::CastT a;
-        a.to = static_cast<uint8_t>(DType::kF16);
-        Case(Op::kCast, pack<attrs::Cast>(a), {Values(2).reals({count}, -70000, 70000)})
-            .expect_same_bits("cast_f32_f16", slots);
-        a.to = static_cast<uint8_t>(DType::kF32);
-        Case(Op::kCast, pack<attrs::Cast>(a), {Values(3).halves({count}, -9, 9)})
-            .expect_same_bits("cast_f16_f32", slots);
-      });
-    }
-  }
-}
 
 TEST(CpuRotary, AsTheReference) {
   for_each_level([](const char*) {

@@ -1,4 +1,5 @@
-// Elementwise functions of two float32 tensors, and bfloat16 channels last by one factor a channel.
+// Elementwise functions of two float32 tensors, bfloat16 channels last by one factor a channel, and sums and products
+// of integers where one side has one element or both have one shape.
 #include <utility>
 
 #include "delegates/cpu/binary_function.h"
@@ -55,7 +56,54 @@ Status run_scale(const KernelContext& ctx, const void*) {
 
 constexpr CpuKernel kScale = {"scale_bf16_nhwc", 0, nullptr, nullptr, run_scale};
 
+// Integers wrap around: they are computed without sign. A side of one element has step 0.
+template <class T, Op kOp, int kStepA, int kStepB>
+void compute(const T* a, const T* b, T* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T p = a[i * kStepA], q = b[i * kStepB];
+    y[i] = kOp == Op::kAdd ? p + q : kOp == Op::kSub ? p - q : p * q;
+  }
+}
+template <class T, Op kOp>
+Status run_integers(const KernelContext& ctx, const void*) {
+  const Tensor &a = *ctx.in(0), &b = *ctx.in(1);
+  Tensor& y = *ctx.out(0);
+  const int64_t count = y.count();
+  const bool one_a = a.count() != count, one_b = b.count() != count;
+  ctx.parallel.for_range(count, kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
+    const T* const p = a.as<const T>() + (one_a ? 0 : begin);
+    const T* const q = b.as<const T>() + (one_b ? 0 : begin);
+    const auto kernel = one_a ? compute<T, kOp, 0, 1> : one_b ? compute<T, kOp, 1, 0> : compute<T, kOp, 1, 1>;
+    kernel(p, q, y.as<T>() + begin, end - begin);
+  });
+  return Status::kOk;
+}
+
+template <class T>
+struct Integers {
+  static constexpr CpuKernel kAdd = {"add_integers", 0, nullptr, nullptr, run_integers<T, Op::kAdd>};
+  static constexpr CpuKernel kSub = {"sub_integers", 0, nullptr, nullptr, run_integers<T, Op::kSub>};
+  static constexpr CpuKernel kMul = {"mul_integers", 0, nullptr, nullptr, run_integers<T, Op::kMul>};
+  static const CpuKernel* of(Op op) {
+    return op == Op::kAdd ? &kAdd : op == Op::kSub ? &kSub : op == Op::kMul ? &kMul : nullptr;
+  }
+};
+
+const CpuKernel* choose_integers(const CpuQuery& q) {
+  const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape, &y = q.outputs[0].type.shape;
+  const auto fits = [&y](const Shape& s) { return product(s, 0, s.rank) == 1 || s == y; };
+  if (q.inputs[1].type.dtype != q.inputs[0].type.dtype || !q.is_static() || !fits(a) || !fits(b)) return nullptr;
+  if (a != y && b != y) return nullptr;  // both have one element, and other ranks than y
+  return q.inputs[0].type.dtype == DType::kI64   ? Integers<uint64_t>::of(q.op)
+         : q.inputs[0].type.dtype == DType::kI32 ? Integers<uint32_t>::of(q.op)
+                                                 : nullptr;
+}
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  *reason = "";
+  if (q.input_count == 2) {
+    if (const CpuKernel* const k = choose_integers(q); k != nullptr) return k;
+  }
   *reason = "tuned for float32, and products of bfloat16 channels last by one factor a channel";
   if (q.op == Op::kMul && q.input_count == 2 && q.inputs[0].type.dtype == DType::kBF16 &&
       q.inputs[1].type.dtype == DType::kBF16) {

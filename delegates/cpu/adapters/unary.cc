@@ -19,8 +19,24 @@ Status run(const KernelContext& ctx, const void* state) {
 
 constexpr CpuKernel kUnary = {"activate_f32", sizeof(cpu::Activate), nullptr, prepare, run};
 
+Status run_sign(const KernelContext& ctx, const void*) {
+  const float* const x = ctx.in(0)->as<const float>();
+  float* const y = ctx.out(0)->as<float>();
+  ctx.parallel.for_range(ctx.in(0)->count(), kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float v = x[i], sign = static_cast<float>(v > 0) - static_cast<float>(v < 0);
+      y[i] = v == v ? sign : v;  // NaN stays
+    }
+  });
+  return Status::kOk;
+}
+
+constexpr CpuKernel kSign = {"sign_f32", 0, nullptr, nullptr, run_sign};
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   cpu::Activate a;
+  *reason = "";
+  if (q.op == Op::kSign && q.inputs[0].type.dtype == DType::kF32) return &kSign;
   *reason = "tuned for float32 and constant limits alone";
   if (q.inputs[0].type.dtype != DType::kF32 || !cpu::read_activation({*q.host, q.graph}, q.node, &a)) return nullptr;
   *reason = "";

@@ -1,0 +1,97 @@
+// Casts, signs and integer sums against the reference kernels, to the bit.
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+using cpu::testing::for_each_level;
+
+TEST(CpuCast, SameBits) {
+  struct Pair {
+    DType from, to;
+    const char* kernel;
+  };
+  const Pair pairs[] = {{DType::kI32, DType::kF32, "cast_i32_f32"},   {DType::kI64, DType::kF32, "cast_i64_f32"},
+                        {DType::kU8, DType::kF32, "cast_u8_f32"},     {DType::kI8, DType::kF32, "cast_i8_f32"},
+                        {DType::kI32, DType::kI64, "cast_i32_i64"},   {DType::kBool, DType::kF32, "cast_bool_f32"},
+                        {DType::kBool, DType::kI64, "cast_bool_i64"}, {DType::kBool, DType::kI32, "cast_bool_i32"},
+                        {DType::kI64, DType::kI32, "cast_i64_i32"},   {DType::kI32, DType::kBool, "cast_i32_bool"},
+                        {DType::kI64, DType::kBool, "cast_i64_bool"}, {DType::kU8, DType::kBool, "cast_u8_bool"}};
+  for (const int32_t slots : {1, 3}) {
+    for (const int64_t count : {1, 17, 40000}) {
+      for (const Pair& p : pairs) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(p.to);
+        TestTensor x = Values(1).bytes(p.from, {count});
+        if (p.from == DType::kBool) {
+          for (uint8_t& v : x.bytes) v &= 1;
+        }
+        Case(Op::kCast, pack<attrs::Cast>(a), {x}).expect_same_bits(p.kernel, slots);
+      }
+      // Of any bits, NaN and what no integer holds among them.
+      for (const Pair& p : {Pair{DType::kF32, DType::kBool, "cast_f32_bool"},
+                            {DType::kF32, DType::kI32, "cast_f32_i32"},
+                            {DType::kF32, DType::kI64, "cast_f32_i64"}}) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(p.to);
+        TestTensor any = Values(4).bytes(DType::kF32, {count});
+        if (count > 8) {
+          const float edges[] = {0, -0.0F, INFINITY, -INFINITY, NAN, 0x1p63F, -0x1p63F, 0x1.fffffep62F};
+          memcpy(any.bytes.data(), edges, sizeof(edges));
+        }
+        Case(Op::kCast, pack<attrs::Cast>(a), {any}).expect_same_bits(p.kernel, slots);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(5).reals({count}, -300, 300)}).expect_same_bits(p.kernel, slots);
+      }
+      for_each_level([&](const char*) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(DType::kF16);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(2).reals({count}, -70000, 70000)})
+            .expect_same_bits("cast_f32_f16", slots);
+        a.to = static_cast<uint8_t>(DType::kF32);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(3).halves({count}, -9, 9)})
+            .expect_same_bits("cast_f16_f32", slots);
+      });
+    }
+  }
+}
+
+TEST(CpuIntegers, SameBits) {
+  struct Way {
+    Op op;
+    const char* kernel;
+  };
+  for (const DType type : {DType::kI32, DType::kI64}) {
+    for (const Way& way : {Way{Op::kAdd, "add_integers"}, {Op::kSub, "sub_integers"}, {Op::kMul, "mul_integers"}}) {
+      for (const int64_t count : {1, 17, 20000}) {
+        const TestTensor many = Values(1).bytes(type, {count, 3}), more = Values(2).bytes(type, {count, 3}),
+                         one = Values(3).bytes(type, {1});
+        for (const auto& [a, b] : {std::pair(many, more), {many, one}, {one, many}, {many, many}})
+          Case(way.op, pack<attrs::Binary>(attrs::BinaryT{}), {a, b}).expect_same_bits(way.kernel, 2);
+        // A row for all is the reference's.
+        Case(way.op, pack<attrs::Binary>(attrs::BinaryT{}),
+             {Values(1).bytes(type, {count + 1, 3}), Values(4).bytes(type, {3})})
+            .expect_same_bits("reference", 1);
+      }
+    }
+  }
+}
+
+TEST(CpuSign, SameBits) {
+  for (const int64_t count : {1, 17, 40000}) {
+    TestTensor any = Values(4).bytes(DType::kF32, {count});
+    const float edges[] = {0, -0.0F, NAN, INFINITY};
+    if (count > 4) memcpy(any.bytes.data(), edges, sizeof(edges));
+    Case(Op::kSign, pack<attrs::Unary>(attrs::UnaryT{}), {any}).expect_same_bits("sign_f32", 2);
+  }
+}
+
+}  // namespace
+}  // namespace vireo
