@@ -22,6 +22,7 @@ struct Claiming {
   Error* error;
   const vireo_preference* preference;
   bool failover;
+  bool profile;  // each node has a time of its own
 };
 
 // Why no device so far has the node; `reason` lives as long as the model.
@@ -132,6 +133,7 @@ vireo_status take(void* context, const vireo_claim* said) {
     return beats(n, c.device, kNoDevice, rank) ? fill_choice(c, claim, rank, n) : vireo_status{VIREO_OK};
   } else {
     const bool joins = (claim.flags & VIREO_CLAIM_JOINS) != 0, stays = (claim.flags & VIREO_CLAIM_STAYS) != 0;
+    if (c.profile && stays) return VIREO_OK;  // the offers of the node by itself follow
     if (const char* const why = joins ? barred(c, claim.node) : nullptr; why != nullptr) {
       note(c, claim.node, why);
       return VIREO_OK;
@@ -203,7 +205,8 @@ Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, cons
              &host,
              error,
              l.preference,
-             VIREO_JOINED && options.failover != VIREO_FAILOVER_NEVER};
+             VIREO_JOINED && options.failover != VIREO_FAILOVER_NEVER,
+             options.profile != 0};
   return ask_claims(device, host, l.graphs[index], l.math, {&c, take, leave}, error);
 }
 

@@ -215,7 +215,7 @@ class Stretches : public ::testing::Test {
   }
 
   // most 0: the file's extents.
-  static void open(const FileBytes& file, int64_t most, int32_t threads, Open* o) {
+  static void open(const FileBytes& file, int64_t most, int32_t threads, Open* o, bool profile = false) {
     vireo_error error = VIREO_ERROR_INIT;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = threads;
@@ -225,6 +225,7 @@ class Stretches : public ::testing::Test {
     const vireo_bound bound = {"n", 1, most};
     vireo_session_options wanted = VIREO_SESSION_OPTIONS_INIT;
     wanted.device = "cpu";
+    wanted.profile = profile ? 1 : 0;
     wanted.bounds = &bound;
     wanted.bound_count = most != 0 ? 1 : 0;
     ASSERT_EQ(vireo_model_memory(o->model, &wanted, &o->memory, &error), VIREO_OK) << error.message;
@@ -341,6 +342,27 @@ TEST_F(Stretches, SameBitsInStrips) {
   EXPECT_GT(stretched, 50u);
   EXPECT_GT(of_codes, 10u);
   EXPECT_LT(strip_bytes, whole_bytes * 3 / 4);
+}
+
+// Times are of nodes: a session that keeps them runs nodes by themselves, to the same bits.
+TEST_F(Stretches, ProfilesHaveEachNode) {
+  Net net(1, "n");
+  net.inverted_residual();
+  net.grow();
+  const FileBytes file = convert_net(net);
+  Open plain, timed;
+  open(file, kBatch, 1, &plain);
+  open(file, kBatch, 1, &timed, /*profile=*/true);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_GT(plain.stretched(), 0u);
+  EXPECT_EQ(timed.stretched(), 0u);
+  EXPECT_TRUE(run(timed, 0, kBatch) == run(plain, 0, kBatch));
+  for (uint32_t i = 0; i < vireo_session_node_count(timed.session); ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    EXPECT_EQ(vireo_session_node(timed.session, i, &info, &error), VIREO_OK);
+    EXPECT_TRUE(info.calls == 1 || info.device == nullptr || info.device[0] == 0) << info.name;
+  }
 }
 
 // What was said before is what it takes, and inner values have room for one image.
