@@ -411,7 +411,10 @@ struct Layer {
 TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
   Target plain;  // 32 words of push constants
   plain.bindings = 16;
-  for (const Target& target : {plain, device(), with_unit()}) {
+  Target lanes = with_unit();  // which know their matrices
+  lanes.units = {{16, 16, 16, true}};
+  lanes.shuffles = true;
+  for (const Target& target : {plain, device(), with_unit(), lanes}) {
     Schedule bounds;
     const Layer most(4, 300, true);
     ASSERT_EQ(most.net.lower(most.outputs, &bounds, target).why, "");
