@@ -147,7 +147,8 @@ class Halving {
 }  // namespace
 
 void halve(Lowering* lowering) {
-  if (lowering->target().half_products && lowering->target().storage16) Halving(lowering).run();
+  const Target& target = lowering->target();
+  if (target.half_products && target.storage16 && target.stage_bytes != 0) Halving(lowering).run();
 }
 
 }  // namespace vireo::gpu

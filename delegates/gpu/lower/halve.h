@@ -1,5 +1,6 @@
-// Where products of halves are taken (Target::half_products), a float32 that only they read is rounded when it is
-// written, not each time it is read: the results are the same, and half of the bytes move.
+// Where products of halves are taken (Target::half_products) and their tiles are copied as they lie (stage_bytes), a
+// float32 that only they read is rounded when it is written, not each time it is read: the results are the same, and
+// half of the bytes move.
 #ifndef VIREO_DELEGATES_GPU_LOWER_HALVE_H_
 #define VIREO_DELEGATES_GPU_LOWER_HALVE_H_
 

@@ -55,8 +55,14 @@ Lowering network(const Network& none, const Target& target, bool also) {
   return l;
 }
 
+Target with_copies() {
+  Target t = with_unit();
+  t.stage_bytes = t.shared_bytes;
+  return t;
+}
+
 TEST(Halve, WhatProductsReadIsWrittenInHalves) {
-  const Target target = with_unit();
+  const Target target = with_copies();
   const Network none;
   for (const bool also : {false, true}) {
     SCOPED_TRACE(also);
@@ -81,12 +87,14 @@ TEST(Halve, WhatProductsReadIsWrittenInHalves) {
 
 TEST(Halve, OnlyWhereProductsOfHalvesAreTakenAndReadWhole) {
   const Network none;
-  Target exact = with_unit();
+  Target exact = with_copies();
   exact.half_products = false;
-  Lowering l = network(none, exact, false);
-  halve(&l);
-  EXPECT_EQ(std::get<ProductProblem>(l.works[1].problem).x.dtype, DType::kF32);
-  const Target target = with_unit();
+  for (const Target& none_of_it : {exact, with_unit()}) {
+    Lowering l = network(none, none_of_it, false);
+    halve(&l);
+    EXPECT_EQ(std::get<ProductProblem>(l.works[1].problem).x.dtype, DType::kF32);
+  }
+  const Target target = with_copies();
   Lowering odd = network(none, target, false);
   std::get<ProductProblem>(odd.works[1].problem).x.row = kHidden + 4;  // eight halves would cross lines
   halve(&odd);
