@@ -121,14 +121,28 @@ bool Forward::run(size_t sample, std::vector<HostTensor> inputs, TensorView* val
   size_t at = 1;
   for (auto& [id, samples] : new_) {
     const TensorView& v = outputs[at++];
+    if (forgets_) continue;
     samples.resize(std::max(samples.size(), sample + 1));
     samples[sample] = {v.dtype, v.dims, {v.bytes.begin(), v.bytes.end()}, {}};
   }
   return true;
 }
 
+uint64_t Forward::left() const {
+  uint64_t sum = 0;
+  for (const auto& [id, samples] : new_) {
+    for (const HostTensor& t : samples) sum += t.bytes.size();
+  }
+  return sum;
+}
+
 void Forward::finish() {
   program_.reset();
+  if (std::exchange(forgets_, false)) {
+    kept_.clear();
+    new_.clear();
+    goes_on_.clear();
+  }
   for (const uint32_t id : goes_on_) {
     const auto found = kept_.find(id);
     if (found != kept_.end()) new_[id] = std::move(found->second);

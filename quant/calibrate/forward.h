@@ -27,6 +27,10 @@ class Forward {
   uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error);
   // The value, for sample `sample`, which gives `inputs` to the graph; until the next call.
   bool run(size_t sample, std::vector<HostTensor> inputs, TensorView* value, std::string* error);
+  // What the samples of this step left until now, in bytes.
+  uint64_t left() const;
+  // Nothing is kept behind this step: the next begins with the graph's inputs.
+  void forget() { forgets_ = true; }
   // All samples ran: the next step may be prepared.
   void finish();
 
@@ -42,6 +46,7 @@ class Forward {
   Evaluator& evaluator_;
   std::map<uint32_t, OfSamples> kept_;  // by the value's id
   // Of the step:
+  bool forgets_ = false;
   std::unique_ptr<PreparedGraph> program_;
   std::vector<uint32_t> read_;         // kept values that it begins with
   std::vector<uint32_t> goes_on_;      // values that are kept behind it: those of kept_ that are needed further on, and

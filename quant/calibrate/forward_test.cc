@@ -142,6 +142,25 @@ TEST(Forward, AStepThatIsLeftOutIsPartOfTheNext) {
   EXPECT_EQ(first_of(v), b);
 }
 
+TEST(Forward, BeginsAnewWhereItForgets) {
+  Chain chain(9);
+  Adder adder;
+  Forward forward(chain.graph, adder);
+  std::string error;
+  TensorView v;
+  ASSERT_TRUE(forward.prepare(*chain.values[4], {chain.values[8]}, &error));
+  ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
+  EXPECT_GT(forward.left(), 0u);
+  forward.forget();
+  ASSERT_TRUE(forward.run(1, {rows(1, 1)}, &v, &error)) << error;
+  forward.finish();
+  EXPECT_EQ(forward.kept(), 0u);
+  ASSERT_TRUE(forward.prepare(*chain.values[8], {}, &error));
+  EXPECT_EQ(adder.nodes[1], chain.graph.nodes().size());
+  ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
+  EXPECT_EQ(first_of(v), -34);
+}
+
 // Numbers are not kept: extents may follow from them.
 TEST(Forward, KeepsFloatsOnly) {
   Chain chain(6, DType::kI64);

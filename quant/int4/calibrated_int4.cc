@@ -125,12 +125,16 @@ class Rounding {
       if (options_.tell) options_.tell("round weights", static_cast<double>(i) / static_cast<double>(inputs.size()));
       Seen seen;
       bool fits = true;
+      goes_on_ = true;
       if (!look(inputs, i, &now, changed_ ? &was : nullptr, &seen, &fits)) return false;
       ++report_.rounds;
       if (fits && !round_one(inputs[i], &seen)) return false;
-      if (!fits) {
-        for (const ir::Node* n : inputs[i].products) report_.nearest.emplace_back(layer_name(*n), why_);
+      for (size_t j = i; !fits && j < (goes_on_ ? i + 1 : inputs.size()); ++j) {
+        for (const ir::Node* n : inputs[j].products) {
+          if (!is_settled(*n)) report_.nearest.emplace_back(layer_name(*n), why_);
+        }
       }
+      if (!goes_on_) break;
     }
     return true;
   }
@@ -422,6 +426,7 @@ class Rounding {
       const std::vector<ir::Node*> heads = heads_of(inputs[i]);
       Seen seen;
       bool fits = true;
+      goes_on_ = true;
       if (!look(inputs, i, &now, nullptr, heads.empty() ? nullptr : &seen, &fits)) return false;
       const std::vector<double> moment = seen.moment.size() == 0 ? std::vector<double>() : seen.moment.take_mean();
       if (!finite(moment)) return not_finite(inputs[i]);
@@ -429,6 +434,10 @@ class Rounding {
         if (!fits) report_.nearest.emplace_back(layer_name(*n), why_);  // with all other tables
         if (!moment.empty()) found.emplace_back(n, moment);
       }
+      for (size_t j = i + 1; !goes_on_ && j < count; ++j) {
+        for (const ir::Node* n : heads_of(inputs[j])) report_.nearest.emplace_back(layer_name(*n), why_);
+      }
+      if (!goes_on_) break;
     }
     for (auto& [n, values] : found) {
       const ir::Value* const table = table_of(*n);
@@ -500,7 +509,10 @@ class Rounding {
       options.memory = options_.memory;
       options.held = options_.held;
       why_ = needed_text(options, needed);
-      return true;
+      // The way goes on where only what is observed does not fit: else the next step would take this one's weights too.
+      goes_on_ = may_take(run);
+      if (!goes_on_) return true;
+      seen = nullptr;
     }
     for (size_t s = 0; s < samples.count(); ++s) {
       const std::vector<HostTensor> given = s == 0 ? first : samples.read(s);
@@ -508,6 +520,11 @@ class Rounding {
       if (!now->run(s, given, &x, &error) || (was != nullptr && !was->run(s, given, &x0, &error)))
         return fail("sample " + std::to_string(s) + ": " + error, "look at that sample");
       if (seen != nullptr) observe(x, was != nullptr ? &x0 : nullptr, seen);
+      if (s > 0) continue;
+      const uint64_t left = (now->left() + (was != nullptr ? was->left() : 0)) * (samples.count() - 1);
+      if (may_take(left + (seen == nullptr ? 0 : kFactors * GramObserver::bytes(k)))) continue;
+      now->forget();
+      if (was != nullptr) was->forget();
     }
     now->finish();
     if (was != nullptr) was->finish();
@@ -661,7 +678,8 @@ class Rounding {
   KnownCodes known_;
   std::set<const ir::Node*> eight_bits_;  // readers of matrices in 8 bits
   bool changed_ = false;
-  std::string why_;  // the last pass did not fit
+  bool goes_on_ = true;  // false: a step did not fit, and the way ends before it
+  std::string why_;      // the last pass did not fit
 };
 
 }  // namespace
