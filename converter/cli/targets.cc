@@ -313,8 +313,9 @@ class Preparation {
     std::string error;
     const ModelBytes file = aligned(bare);
     if (refuse_open_inputs()) return;
-    if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, plan.get(), &refusals,
-                                  &error)) {
+    const std::string column = firmware::cost_column(profile_.firmware.core, profile_.firmware.flags);
+    if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, column, plan.get(),
+                                  &refusals, &error)) {
       for (const firmware::Refusal& r : refusals)
         report_.refused.push_back(r.op + " node \"" + r.node + "\": " + r.reason);
       if (!error.empty()) report_.refused.push_back(error);
@@ -334,7 +335,6 @@ class Preparation {
     flat_name_.bytes = flat_.size();
     report_.arena_of = "plan";
     report_.arena_bytes = plan->arena_bytes;
-    const std::string column = firmware::cost_column(profile_.firmware.core, profile_.firmware.flags);
     for (const uint64_t count : firmware::instructions_of(*plan, core, column)) report_.instructions += count;
     report_.broken.clear();
     if (profile_.arena_bytes != 0 && plan->arena_bytes > profile_.arena_bytes)

@@ -7,6 +7,7 @@
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 #include "delegates/mcu/plan/plan.h"
 
@@ -205,6 +206,34 @@ uint64_t instructions_of(const Features& features, const std::string& target) {
 std::string cost_column(const std::string& core, const std::string& flags) {
   const bool soft = flags.find("-mfloat-abi=soft") != std::string::npos;
   return core + (soft && (core == "cortex-m4" || core == "cortex-m33") ? "-nofp" : "");
+}
+
+uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, const Core& core,
+                   const std::string& target) {
+  const auto at_most = [](double instructions) {
+    return static_cast<uint16_t>(std::clamp(instructions / 64 + 1, 1.0, 65535.0));
+  };
+  Features f = features_of(kernel, parameters.data(), core);
+  if (kernel != k_conv && kernel != k_gemm) {
+    const double units = vireo_mcu_kernel_of(kernel)->units(parameters.data());
+    return at_most(static_cast<double>(instructions_of(f, target)) / units);
+  }
+  // Units of two kinds; the dearer one counts for both, so that no step takes longer than it was given.
+  double tiles = 0, pairs = f[kConvFilters] + f[kVectorFilters] + f[kGemmFilters];
+  if (kernel == k_conv) {
+    const auto& c = as<vireo_mcu_conv>(parameters.data());
+    const int64_t positions = int64_t{c.out[0]} * c.out[1];
+    tiles = double(c.batch) * c.groups * static_cast<double>((positions + core.tile - 1) / core.tile);
+  } else {
+    tiles = (as<vireo_mcu_gemm>(parameters.data()).m + core.tile - 1) / core.tile;
+  }
+  Features widening = {};
+  for (const Feature feature : {kConvPoints, kConvTaps, kConvRows, kGemmElements}) {
+    widening[feature] = f[feature];
+    f[feature] = 0;
+  }
+  return at_most(std::max(static_cast<double>(instructions_of(widening, target)) / tiles,
+                          static_cast<double>(instructions_of(f, target)) / pairs));
 }
 
 std::vector<uint64_t> instructions_of(const FlatPlan& plan, const Core& core, const std::string& target) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
@@ -116,7 +117,8 @@ std::vector<uint8_t> bytes_of(const Parameters& p) {
 
 class Maker {
  public:
-  Maker(const Shown& shown, const Core& core) : shown_(shown), core_(core), host_(graph_host<View>()) {}
+  Maker(const Shown& shown, const Core& core, const std::string& costs)
+      : shown_(shown), core_(core), costs_(costs), host_(graph_host<View>()) {}
 
   bool run(FlatPlan* out, std::vector<Refusal>* refusals, std::string* error) {
     const auto* const graph = reinterpret_cast<const vireo_graph*>(&shown_);
@@ -430,6 +432,7 @@ class Maker {
       if (call.kernel == 0) continue;  // the same bytes in another shape
       vireo_plan_record r = {};
       r.kernel = call.kernel;
+      r.cost = unit_cost(call.kernel, call.parameters, core_, costs_);
       r.parameters = append(call.parameters.data(), call.parameters.size());
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
@@ -481,6 +484,7 @@ class Maker {
   static constexpr const char* kUnknown = "?";
   const Shown& shown_;
   const Core& core_;
+  const std::string& costs_;
   const vireo_host host_;
   std::vector<Call> calls_;
   std::map<size_t, int32_t> scratch_;  // by call
@@ -505,8 +509,8 @@ std::string core_names() {
   return list;
 }
 
-bool make_flat_plan(Span<const uint8_t> file, const Core& core, FlatPlan* out, std::vector<Refusal>* refusals,
-                    std::string* error) {
+bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::string& costs, FlatPlan* out,
+                    std::vector<Refusal>* refusals, std::string* error) {
   FileHeader header;
   Error e;
   if (read_header(file, file.size(), &header, &e) != Status::kOk) {
@@ -516,7 +520,7 @@ bool make_flat_plan(Span<const uint8_t> file, const Core& core, FlatPlan* out, s
   const fb::Model& model = *fb::GetModel(file.data() + header.model_offset);
   const Shown shown{file, &model, model.subgraphs()->Get(0)};
   *out = FlatPlan();
-  return Maker(shown, core).run(out, refusals, error);
+  return Maker(shown, core, costs).run(out, refusals, error);
 }
 
 }  // namespace vireo::firmware

@@ -59,8 +59,9 @@ struct FlatPlan {
 
 // `file`: a whole .vireo file, verified, aligned to 64. False: `refusals` has every node in the way, or `error` says
 // what else is.
-bool make_flat_plan(Span<const uint8_t> file, const Core& core, FlatPlan* out, std::vector<Refusal>* refusals,
-                    std::string* error);
+// costs: the column of cost.h, by which steps are measured; "": none.
+bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::string& costs, FlatPlan* out,
+                    std::vector<Refusal>* refusals, std::string* error);
 
 }  // namespace vireo::firmware
 

@@ -27,7 +27,7 @@ CORES = {"cortex-m4": "mps2-an386", "cortex-m3": "mps2-an385", "cortex-m4-nofp":
          "cortex-m55": "mps3-an547", "cortex-m33": "mps3-an547", "cortex-m33-nofp": "mps3-an547", "rv32imc": "riscv-virt",
          "cortex-m0plus": "mps2-an385", "rv32imafc": "riscv-virt"}
 # Bytes of the keyword spotter's image with its weights, and of RAM with its stack.
-TEXT_MOST = {"cortex-m4-nofp": 42000, "cortex-m33-nofp": 42000, "cortex-m55": 45500, "rv32imc": 41000}
+TEXT_MOST = {"cortex-m4-nofp": 43000, "cortex-m33-nofp": 43000, "cortex-m55": 47000, "rv32imc": 42000}
 RAM_MOST = 12000
 
 # What a board has to offer, on this machine.
@@ -108,12 +108,12 @@ def on_core(test, target):
     test.assertEqual(ran.returncode, 0, said)
     test.assertIn(f"kws_dscnn_mfcc hash {selftest(folder)['hash']}\n", said)
     sizes = {name: int(used) for name, used in re.findall(r"^(\w+) +(\d+) of +\d+ bytes$", built.stdout, re.M)}
-    test.assertLessEqual(sizes["text"] + sizes["rodata"], TEXT_MOST.get(target, 40000))
+    test.assertLessEqual(sizes["text"] + sizes["rodata"], TEXT_MOST.get(target, 40960))
     test.assertLessEqual(sizes["ram"], RAM_MOST)
     # The stack that was used is not deeper than the call graph says, but for the reset's own frame. This model does not
     # take the deepest path of every core: the long way of the last step, or a convolution's loops of lanes on an M55.
     painted = int(re.search(r"^stack (\d+)$", said, re.M)[1])
-    test.assertLessEqual(painted, sizes["stack"] + 16)
+    test.assertLessEqual(painted, sizes["stack"] + 32)
     test.assertLessEqual(sizes["stack"] - painted, 100)
     told = about["models"][0]["instructions"]
     counted = count_instructions(folder, about) / about["models"][0]["selftest"]["cases"]
@@ -290,6 +290,53 @@ class Costs(unittest.TestCase):
             self.skipTest(reason)
         done = run("python3", "-B", support.ROOT / "tests" / "smoke" / "fit_costs.py", support.BUILD, "--check", "cortex-m4")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+def image_of(test, target, source, *flags):
+    """A program beside the library of an emitted folder; the command of its emulator."""
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    folder = emit(target, name=f"steps_{target}")
+    about = manifest(folder)["target"]
+    built = run("make", "-j2", "lib", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    board, image = folder / "board" / about["board"], folder / "build" / f"{source.stem}.elf"
+    includes = [f"-I{folder / i}" for i in ("include", "model", "board", "board/libc")]
+    script = folder / "build" / "link.ld"  # an interrupt's run needs a stack on top of the one that it interrupts
+    script.write_text(re.sub(r"STACK_BYTES = \d+", "STACK_BYTES = 4096", (board / "link.ld").read_text()))
+    built = run(about["compiler"], *about["flags"].split(), "-std=gnu99", "-O2", "-ffreestanding", "-Wall", "-Wextra", "-Werror",
+                "-ffunction-sections", "-fno-tree-loop-distribute-patterns", *flags, *includes, "-nostdlib", f"-T{script}", "-Wl,--gc-sections", source, folder / "model" / "kws_dscnn_mfcc_tests.c", board / "startup.c",
+                folder / "board/libc/memory.c", folder / "build" / "libkws_dscnn_mfcc.a", "-lgcc", "-o", image)
+    test.assertEqual(built.returncode, 0, built.stderr)
+    qemu = re.search(r"qemu-system.*native", (folder / "Makefile").read_text())[0].split()
+    return image, about["compiler"].removesuffix("gcc"), [*qemu, "-kernel", image]
+
+
+def steps_on_core(test, target):
+    """A step of 20,000 instructions takes at most 30,000, and steps compute what a run does."""
+    image, tools, qemu = image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_steps.c", "-DBUDGET=20000")
+    counter, counts = WORK / f"counter_{target}.so", WORK / f"steps_{target}.txt"
+    run("cc", "-O2", "-shared", "-fPIC", "-o", counter, support.ROOT / "tests" / "smoke" / "counter.c")
+    mark = re.search(r"^(\w+) . count_mark$", run(tools + "nm", image).stdout, re.M)[1]
+    ran = run(*qemu, "-plugin", f"{counter},mark={mark},out={counts}")
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    steps = [int(line.split()[0]) for line in counts.read_text().splitlines() if line.endswith(" mark")][1::2]
+    test.assertGreater(len(steps), 200)
+    test.assertLessEqual(max(steps), 30000)
+
+
+def storm_on_core(test, target):
+    # The emulator's clock goes by instructions, one each nanosecond; the timer's by 25 or 32 MHz.
+    _, _, qemu = image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_storm.c", "-DTICKS=25")
+    ran = run(*qemu, "-icount", "shift=0")
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+
+# The first and the fifth are those of a default run.
+Steps = support.cases("", {f"{what.__name__}_{target}": lambda test, what=what, target=target: what(test, target) for what, target in (
+    (steps_on_core, "cortex-m4"), (steps_on_core, "cortex-m0plus"), (steps_on_core, "cortex-m55"), (storm_on_core, "cortex-m55"),
+    (storm_on_core, "cortex-m4"))})
 
 
 class Refusals(unittest.TestCase):

@@ -53,8 +53,9 @@ int main(void) {
       }
       at += (bytes[o] + 15) & ~15u;
     }
+    const vireo_mcu_units all = {0, VIREO_MCU_ALL_UNITS};
     count_mark();
-    k->run(kCases[i].parameters, operands);
+    k->run(kCases[i].parameters, operands, all);
     count_mark();
   }
   return 0;

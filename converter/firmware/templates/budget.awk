@@ -24,7 +24,7 @@ $1 == ".data" || $1 == ".bss" || $1 == ".stack" { sum_ram += $2 }
     split(substr($0, RSTART, RLENGTH), words, " ")
     own[f] = words[1]
     if ($0 ~ /\(dynamic/ && $0 !~ /bounded/) { print "error: " f " takes memory of the stack as it runs"; failed = 1 }
-    if (f ~ /(^|:)(run|needs_of)_/) calls["__indirect_call"] = calls["__indirect_call"] f "\t"
+    if (f ~ /(^|:)(run|units_of|needs_of)_/) calls["__indirect_call"] = calls["__indirect_call"] f "\t"
   }
 }
 /^edge:/ && match($0, /sourcename: "[^"]*"/) {

@@ -414,8 +414,14 @@ static void run_windows(const vireo_mcu_conv* c, const filter* f, const int8_t* 
   windows(c, f, band, pitch, rows, y, y_step);
 }
 
-void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
-                             const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch) {
+uint32_t vireo_mcu_depthwise_units(const vireo_mcu_conv* c) {
+  const strip s = strip_of(c);
+  return (uint32_t)mcu_divide(c->out[0] + s.rows - 1, s.rows) * (uint32_t)(c->batch * c->groups);
+}
+
+void vireo_mcu_depthwise_run_units(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                                   const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch,
+                                   vireo_mcu_units units) {
   const strip s = strip_of(c);
   const int32_t taps = c->kernel[0] * c->kernel[1], in_plane = c->in[0] * c->in[1], out_plane = c->out[0] * c->out[1];
   const int32_t all_in = c->groups, all_out = c->groups * c->out_channels;
@@ -426,10 +432,13 @@ void vireo_mcu_depthwise_run(const vireo_mcu_conv* c, const uint8_t* x, const ui
   uint8_t* const band = (uint8_t*)scratch + taps_bytes(c);
   /* Columns beside the plane keep the zero point; so do rows above and below where one strip is the whole plane. */
   memset(band, zero, band_bytes(&s));
+  uint32_t unit = 0;
   for (int32_t image = 0; image < c->batch; ++image) {
     for (int32_t g = 0; g < c->groups; ++g) {
       const uint8_t* const plane = x + (c->last ? g : g * in_plane);
-      for (int32_t row = 0; row < c->out[0]; row += s.rows) {
+      for (int32_t row = 0; row < c->out[0]; row += s.rows, ++unit) {
+        if (unit < units.from) continue;
+        if (unit >= units.to) return;
         const int32_t rows = c->out[0] - row < s.rows ? c->out[0] - row : s.rows;
         const int32_t top = row * c->stride[0] - c->pad[0];
         /* Rows of the band that lie in x. */

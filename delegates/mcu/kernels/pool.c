@@ -54,14 +54,27 @@ static int32_t max_row(const uint8_t* x, int32_t step, int32_t count, uint8_t fl
   return most;
 }
 
-static void run(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8_t* y) {
+enum { kChannelsOfUnit = 8 };
+static uint32_t units_of_position(const vireo_mcu_pool* p) {
+  return (uint32_t)(p->channels + kChannelsOfUnit - 1) / kChannelsOfUnit;
+}
+uint32_t vireo_mcu_pool_units(const vireo_mcu_pool* p) {
+  return (uint32_t)(p->batch * p->out[0] * p->out[1]) * units_of_position(p);
+}
+
+void vireo_mcu_pool_run_units(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8_t* y,
+                              vireo_mcu_units units) {
   const int32_t plane = p->in[0] * p->in[1], out_plane = p->out[0] * p->out[1];
   const int32_t zero = (int8_t)(uint8_t)(p->x_zero ^ p->x_flip);
   const int32_t step = p->last ? p->channels : 1, to_channel = p->last ? 1 : out_plane, x_channel = p->last ? 1 : plane;
+  const uint32_t of_position = units_of_position(p);
+  uint32_t unit = 0; /* the first of a position */
   for (int32_t n = 0; n < p->batch; ++n) {
     for (int32_t oy = 0; oy < p->out[0]; ++oy) {
       const taps ty = taps_of(p, 0, oy);
-      for (int32_t ox = 0; ox < p->out[1]; ++ox) {
+      for (int32_t ox = 0; ox < p->out[1]; ++ox, unit += of_position) {
+        if (unit + of_position <= units.from) continue;
+        if (unit >= units.to) return;
         const taps tx = taps_of(p, 1, ox);
         const int32_t counted = ty.count * tx.count;
         /* A window over whole rows is one row. */
@@ -74,7 +87,10 @@ static void run(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8
                                      : m[p->one_multiplier  ? 0
                                          : p->count_padding ? ty.padded * tx.padded
                                                             : counted];
-        for (int32_t c = 0; c < p->channels; ++c, from += x_channel, to += to_channel) {
+        const int32_t first = units.from > unit ? (int32_t)(units.from - unit) * kChannelsOfUnit : 0;
+        const int32_t end = units.to - unit < of_position ? (int32_t)(units.to - unit) * kChannelsOfUnit : p->channels;
+        from += first * x_channel, to += first * to_channel;
+        for (int32_t c = first; c < end; ++c, from += x_channel, to += to_channel) {
           const uint8_t* line = from;
           if (m != NULL) {
             int32_t sum = -zero * counted;
@@ -93,5 +109,8 @@ static void run(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8
   }
 }
 
-void vireo_mcu_average(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8_t* y) { run(p, x, m, y); }
-void vireo_mcu_max(const vireo_mcu_pool* p, const uint8_t* x, uint8_t* y) { run(p, x, NULL, y); }
+void vireo_mcu_average(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8_t* y) {
+  const vireo_mcu_units all = {0, VIREO_MCU_ALL_UNITS};
+  vireo_mcu_pool_run_units(p, x, m, y, all);
+}
+void vireo_mcu_max(const vireo_mcu_pool* p, const uint8_t* x, uint8_t* y) { vireo_mcu_average(p, x, NULL, y); }

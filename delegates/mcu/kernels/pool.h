@@ -23,6 +23,11 @@ void vireo_mcu_average(const vireo_mcu_pool* p, const uint8_t* x, const float* m
 /* The greatest code; padding is less than any. */
 void vireo_mcu_max(const vireo_mcu_pool* p, const uint8_t* x, uint8_t* y);
 
+/* The same in units of some channels at one position. m is null of a maximum. */
+void vireo_mcu_pool_run_units(const vireo_mcu_pool* p, const uint8_t* x, const float* m, uint8_t* y,
+                              vireo_mcu_units units);
+uint32_t vireo_mcu_pool_units(const vireo_mcu_pool* p);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 #include "delegates/mcu/kernels/product.h"
 
 #include "delegates/mcu/kernels/lanes.h"
+#include "delegates/mcu/kernels/tile_sums.h"
 
 #define TILE VIREO_MCU_TILE
 
@@ -159,43 +160,6 @@ static void widen_points(const uint8_t* x, int32_t plane, int32_t k, uint8_t fli
 
 /* ---- Sums of a tile */
 
-/* acc[0..TILE) of the first channel of the pair, acc[TILE..) of the second, come in with the biases. */
-#if VIREO_MCU_LANES
-#if VIREO_MCU_DSP && defined(__OPTIMIZE__)
-/* 11 instructions for 16 products. They take all 14 registers, so the end of the loop waits on the stack. */
-#define STEP                                                          \
-  "ldrd %[u], %[v], [%[w]], #8\n ldrd %[s], %[t], [%[x]], #8\n"       \
-  "smlad %[a0], %[s], %[u], %[a0]\n smlad %[b0], %[s], %[v], %[b0]\n" \
-  "smlad %[a1], %[t], %[u], %[a1]\n smlad %[b1], %[t], %[v], %[b1]\n" \
-  "ldrd %[s], %[t], [%[x]], #8\n"                                     \
-  "smlad %[a2], %[s], %[u], %[a2]\n smlad %[b2], %[s], %[v], %[b2]\n" \
-  "smlad %[a3], %[t], %[u], %[a3]\n smlad %[b3], %[t], %[v], %[b3]\n"
-/* An odd step first, then two at a time. */
-#define SUM_TILE(xp, wp, steps)                                                                                    \
-  do {                                                                                                             \
-    uint32_t u, v, s = (uint32_t)(wp + 4 * (steps)), t = (uint32_t)(steps)&1;                                      \
-    __asm__ volatile(                                                                                              \
-        "push {%[s]}\n cbz %[t], 1f\n" STEP STEP                                                                   \
-        "ldr %[s], [sp]\n cmp %[w], %[s]\n beq 2f\n"                                                               \
-        "1:\n" STEP STEP STEP STEP "ldr %[s], [sp]\n cmp %[w], %[s]\n bne 1b\n2:\n add sp, #4\n"                   \
-        : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1), [b2] "+r"(b2), \
-          [b3] "+r"(b3), [x] "+r"(xp), [w] "+r"(wp), [u] "=&r"(u), [v] "=&r"(v), [s] "+r"(s), [t] "+l"(t)          \
-        :                                                                                                          \
-        : "cc", "memory");                                                                                         \
-  } while (0)
-#else
-#define SUM_TILE(xp, wp, steps)                                       \
-  do {                                                                \
-    for (int32_t i_ = 0; i_ < 2 * (steps); ++i_, xp += 4, wp += 2) {  \
-      a0 = mcu_dot(xp[0], wp[0], a0), b0 = mcu_dot(xp[0], wp[1], b0); \
-      a1 = mcu_dot(xp[1], wp[0], a1), b1 = mcu_dot(xp[1], wp[1], b1); \
-      a2 = mcu_dot(xp[2], wp[0], a2), b2 = mcu_dot(xp[2], wp[1], b2); \
-      a3 = mcu_dot(xp[3], wp[0], a3), b3 = mcu_dot(xp[3], wp[1], b3); \
-    }                                                                 \
-  } while (0)
-#endif
-#endif
-
 /* Codes of the tile's sums at `count` positions of both channels, to_d apart. */
 #if VIREO_MCU_LANES
 MCU_COLD
@@ -212,69 +176,6 @@ static void put_codes(const product* p, const uint32_t* sums, const mcu_multipli
       *to = (uint8_t)mcu_requantize_by((int32_t)*from++, &mine, &codes);
   }
 }
-
-#if !VIREO_MCU_LANES
-#if TILE == 4
-#if defined(__thumb2__) && defined(__OPTIMIZE__) && !defined(__clang__)
-#define SUM_FOURS_HERE 1
-/* 59 instructions for 32 products. They take all 14 registers, so the end of the loop waits on the stack. */
-#define MCU_ONE                                                                            \
-  "ldrsb %[u], [%[c]], #1\n ldrsb %[v], [%[d]], #1\n"                                      \
-  "ldrsh %[t], [%[x]], #2\n mla %[a0], %[t], %[u], %[a0]\n mla %[b0], %[t], %[v], %[b0]\n" \
-  "ldrsh %[t], [%[x]], #2\n mla %[a1], %[t], %[u], %[a1]\n mla %[b1], %[t], %[v], %[b1]\n" \
-  "ldrsh %[t], [%[x]], #2\n mla %[a2], %[t], %[u], %[a2]\n mla %[b2], %[t], %[v], %[b2]\n" \
-  "ldrsh %[t], [%[x]], #2\n mla %[a3], %[t], %[u], %[a3]\n mla %[b3], %[t], %[v], %[b3]\n"
-#define SUM_FOURS(x_, u_, v_, end_)                                                                                   \
-  do {                                                                                                                \
-    int32_t t = (int32_t)(uintptr_t)(end_), u, v;                                                                     \
-    __asm__ volatile(                                                                                                 \
-        "push {%[t]}\n1:\n" MCU_ONE MCU_ONE MCU_ONE MCU_ONE "ldr %[t], [sp]\n cmp %[c], %[t]\n bne 1b\n add sp, #4\n" \
-        : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1), [b2] "+r"(b2),    \
-          [b3] "+r"(b3), [x] "+r"(x_), [c] "+r"(u_), [d] "+r"(v_), [t] "+r"(t), [u] "=&r"(u), [v] "=&r"(v)            \
-        :                                                                                                             \
-        : "cc", "memory");                                                                                            \
-  } while (0)
-#else
-#define SUM_FOURS_HERE 0
-#endif
-#define SUM_STEP(x_, u_, v_)                                       \
-  do {                                                             \
-    const int32_t u = (u_), v = (v_);                              \
-    int32_t x = (x_)[0];                                           \
-    a0 += (uint32_t)(x * u), b0 += (uint32_t)(x * v), x = (x_)[1]; \
-    a1 += (uint32_t)(x * u), b1 += (uint32_t)(x * v), x = (x_)[2]; \
-    a2 += (uint32_t)(x * u), b2 += (uint32_t)(x * v), x = (x_)[3]; \
-    a3 += (uint32_t)(x * u), b3 += (uint32_t)(x * v);              \
-  } while (0)
-#else
-#if defined(__ARM_ARCH_6M__) && defined(__OPTIMIZE__) && !defined(__clang__)
-#define SUM_FOURS_HERE 1
-/* 62 instructions for 16 products: a word is both positions; sums are in the upper registers, which can be added to; a
- * product destroys a factor. `to_v`: from a weight of the first channel to the second's. */
-#define MCU_ONE                                                                                                      \
-  "ldmia %[x]!, {%[t]}\n ldrsb %[u], [%[w], %[z]]\n ldrsb %[v], [%[w], %[d]]\n sxth %[s], %[t]\n"                    \
-  "muls %[s], %[u]\n add %[a0], %[s]\n sxth %[s], %[t]\n muls %[s], %[v]\n add %[b0], %[s]\n asrs %[t], %[t], #16\n" \
-  "muls %[u], %[t]\n add %[a1], %[u]\n muls %[v], %[t]\n add %[b1], %[v]\n adds %[w], #1\n"
-#define SUM_FOURS(x_, w_, to_v, end_)                                                                          \
-  do {                                                                                                         \
-    int32_t s_, t_, u_, v_;                                                                                    \
-    __asm__ volatile(".syntax unified\n1:\n" MCU_ONE MCU_ONE MCU_ONE MCU_ONE "cmp %[w], %[end]\n bne 1b\n"     \
-                     : [a0] "+h"(a0), [a1] "+h"(a1), [b0] "+h"(b0), [b1] "+h"(b1), [x] "+l"(x_), [w] "+l"(w_), \
-                       [s] "=&l"(s_), [t] "=&l"(t_), [u] "=&l"(u_), [v] "=&l"(v_)                              \
-                     : [z] "l"(0), [d] "l"(to_v), [end] "h"(end_)                                              \
-                     : "cc", "memory");                                                                        \
-  } while (0)
-#else
-#define SUM_FOURS_HERE 0
-#endif
-#define SUM_STEP(x_, u_, v_)                                      \
-  do {                                                            \
-    const int32_t u = (u_), v = (v_), x0 = (x_)[0], x1 = (x_)[1]; \
-    a0 += (uint32_t)(x0 * u), a1 += (uint32_t)(x1 * u);           \
-    b0 += (uint32_t)(x0 * v), b1 += (uint32_t)(x1 * v);           \
-  } while (0)
-#endif
-#endif
 
 /* Where a tile begins: the last one ends with the last position. */
 static inline int32_t tile_begin(const product* p, int32_t position) {
@@ -369,9 +270,10 @@ static void multiply_pair(const product* p, int32_t c, int32_t d, int32_t first,
   }
 }
 
-/* All channels of a block, in pairs; an odd last one is done with the one before it, or twice. */
-static void multiply(const product* p, int32_t first, int32_t tiles) {
-  for (int32_t pair = 0; pair < p->channels; pair += 2) {
+/* Some pairs of channels of a block; an odd last one is done with the one before it, or twice. */
+static void multiply(const product* p, int32_t first, int32_t tiles, vireo_mcu_units pairs) {
+  const int32_t end = 2 * (int32_t)pairs.to;
+  for (int32_t pair = 2 * (int32_t)pairs.from; pair < end; pair += 2) {
     const int32_t c = pair + 1 < p->channels || pair == 0 ? pair : pair - 1;
     const int32_t d = c + 1 < p->channels ? c + 1 : c;
     widen_filters(p, c, d);
@@ -379,10 +281,30 @@ static void multiply(const product* p, int32_t first, int32_t tiles) {
   }
 }
 
+static uint32_t pairs_of(int32_t channels) { return (uint32_t)(channels + 1) >> 1; }
+
+static void pass(vireo_mcu_units* units, uint32_t count) {
+  units->from = units->from > count ? units->from - count : 0;
+  if (units->to != VIREO_MCU_ALL_UNITS) units->to = units->to > count ? units->to - count : 0;
+}
+/* Those of the next `count`, counted from these, which are passed; from == to: none. */
+static vireo_mcu_units take(vireo_mcu_units* units, uint32_t count) {
+  vireo_mcu_units some = *units;
+  if (some.from > count) some.from = count;
+  if (some.to > count) some.to = count;
+  pass(units, count);
+  return some;
+}
+/* The tiles of the block that begins at position `first`. */
+static int32_t tiles_at(const product* p, int32_t first, int32_t most) {
+  const int32_t left = (p->positions - first + TILE - 1) / TILE;
+  return left < most ? left : most;
+}
+
 /* ---- Convolutions */
 
 static int32_t padded_k(int32_t k) { return (k + 3) & ~3; }
-static int32_t tiles_of(int32_t padded, int32_t positions, int32_t tile) {
+MCU_APART static int32_t tiles_of(int32_t padded, int32_t positions, int32_t tile) {
   const int32_t needed = mcu_divide(positions + tile - 1, tile), fit = mcu_divide(kBlockBytes, 2 * tile * padded);
   const int32_t most = fit < 2 ? 2 : fit > kMostTiles ? kMostTiles : fit;
   return needed < most ? needed : most;
@@ -399,6 +321,14 @@ uint32_t vireo_mcu_conv_scratch_on(const vireo_mcu_conv* c, int32_t tile) {
   return scratch_bytes(conv_k(c), c->out[0] * c->out[1], tile);
 }
 uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c) { return vireo_mcu_conv_scratch_on(c, TILE); }
+
+MCU_APART static uint32_t units_of(int32_t k, int32_t positions, int32_t channels) {
+  const int32_t needed = mcu_divide(positions + TILE - 1, TILE), tiles = tiles_of(padded_k(k), positions, TILE);
+  return (uint32_t)needed + (uint32_t)mcu_divide(needed + tiles - 1, tiles) * pairs_of(channels);
+}
+uint32_t vireo_mcu_conv_units(const vireo_mcu_conv* c) {
+  return units_of(conv_k(c), c->out[0] * c->out[1], c->out_channels) * (uint32_t)(c->batch * c->groups);
+}
 
 /* Whether a window is one element, in its place. */
 static int is_point(const vireo_mcu_conv* c) {
@@ -643,21 +573,24 @@ MCU_APART static void vector_pair_with_tail(const product* p, int32_t c, int32_t
   vector_tiles(p, c, d, first, tiles, bias_c, bias_d, 1);
 }
 
-static void run_vectors(const vireo_mcu_conv* c, const product* p, const uint8_t* x) {
+static void run_vectors(const vireo_mcu_conv* c, const product* p, const uint8_t* x, vireo_mcu_units units) {
   const int point = is_point(c);
   const int32_t tile_bytes = TILE * ((p->k + 15) & ~15), zero = code(c->x_zero, c->x_flip);
   uint8_t *const tiles = (uint8_t*)p->x_tiles, *const end = (uint8_t*)(p->w_pair + 2 * p->padded);
   /* Twice the tiles, and biases for all blocks, where scratch memory has room for them: bytes take half of it. Blocks
    * of twice the size are in place where those of the plan are (vireo_mcu_conv_in_place). */
-  const int32_t twice = 2 * p->tiles * tile_bytes + 4 * p->channels <= end - tiles ? 2 : 1, most = twice * p->tiles;
+  const int whole = units.to == VIREO_MCU_ALL_UNITS;
+  const int32_t twice = whole && 2 * p->tiles * tile_bytes + 4 * p->channels <= end - tiles ? 2 : 1;
+  const int32_t most = twice * p->tiles;
   int32_t* const biases = (int32_t*)(void*)(tiles + most * tile_bytes);
-  const int kept = (uint8_t*)(biases + p->channels) <= end;
+  const int kept = whole && (uint8_t*)(biases + p->channels) <= end;
   for (int32_t i = 0; kept && i < p->channels; ++i) biases[i] = bias_less_zero(p, i, zero);
   for (int32_t first = 0; first < p->positions; first += most * TILE) {
-    int32_t count = 0;
-    for (; count < most && first + count * TILE < p->positions; ++count)
-      fill_tile(c, p, x, tile_begin(p, first + count * TILE), point, tiles + count * tile_bytes);
-    for (int32_t i = 0; i < p->channels; i += 2) {
+    const int32_t count = tiles_at(p, first, most);
+    const vireo_mcu_units filled = take(&units, (uint32_t)count), pairs = take(&units, pairs_of(p->channels));
+    for (int32_t i = (int32_t)filled.from; i < (int32_t)filled.to; ++i)
+      fill_tile(c, p, x, tile_begin(p, first + i * TILE), point, tiles + i * tile_bytes);
+    for (int32_t i = 2 * (int32_t)pairs.from; i < 2 * (int32_t)pairs.to; i += 2) {
       const int32_t d = i + 1 < p->channels ? i + 1 : i;
       const int32_t bias_c = kept ? biases[i] : bias_less_zero(p, i, zero);
       const int32_t bias_d = kept ? biases[d] : bias_less_zero(p, d, zero);
@@ -671,25 +604,27 @@ static void run_vectors(const vireo_mcu_conv* c, const product* p, const uint8_t
 }
 #endif
 
-static void run_blocks(const vireo_mcu_conv* c, product* p, const uint8_t* x) {
+static void run_blocks(const vireo_mcu_conv* c, product* p, const uint8_t* x, vireo_mcu_units units) {
 #if VIREO_MCU_MVE
   if (serves_vectors(c, p)) {
-    run_vectors(c, p, x);
+    run_vectors(c, p, x, units);
     return;
   }
 #endif
   const int point = is_point(c);
   const int32_t tile_elements = TILE * p->padded;
   for (int32_t first = 0; first < p->positions; first += p->tiles * TILE) {
-    int32_t tiles = 0;
-    for (; tiles < p->tiles && first + tiles * TILE < p->positions; ++tiles)
-      widen_tile(c, p, x, tile_begin(p, first + tiles * TILE), point, p->x_tiles + tiles * tile_elements);
-    multiply(p, first, tiles);
+    const int32_t tiles = tiles_at(p, first, p->tiles);
+    const vireo_mcu_units widened = take(&units, (uint32_t)tiles), pairs = take(&units, pairs_of(p->channels));
+    for (int32_t i = (int32_t)widened.from; i < (int32_t)widened.to; ++i)
+      widen_tile(c, p, x, tile_begin(p, first + i * TILE), point, p->x_tiles + i * tile_elements);
+    multiply(p, first, tiles, pairs);
   }
 }
 
-void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
-                        const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch) {
+void vireo_mcu_conv_run_units(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                              const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch,
+                              vireo_mcu_units units) {
   const int32_t in_plane = c->in[0] * c->in[1], taps = c->kernel[0] * c->kernel[1];
   product p;
   p.k = conv_k(c);
@@ -713,15 +648,18 @@ void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t
   p.y_position = c->last ? c->groups * c->out_channels : 1;
   p.x_tiles = (int16_t*)scratch;
   p.w_pair = p.x_tiles + p.tiles * TILE * p.padded;
+  const uint32_t of_group = units_of(p.k, p.positions, p.channels);
   for (int32_t n = 0; n < c->batch; ++n) {
-    for (int32_t g = 0; g < c->groups; ++g) {
+    for (int32_t g = 0; g < c->groups; ++g, pass(&units, of_group)) {
       const int32_t channel = g * c->out_channels;
+      if (units.from >= of_group) continue;
+      if (units.to == 0) return;
       p.w_first = channel * p.k;
       p.m = m + (c->one_multiplier ? 0 : channel);
       p.bias = bias != NULL ? bias + channel : NULL;
       p.w_zero = w_zero != NULL ? (const uint8_t*)w_zero + (c->one_w_zero ? 0 : channel) : NULL;
       p.y = y + channel * p.y_channel;
-      run_blocks(c, &p, x + g * c->in_channels * (c->last ? 1 : in_plane));
+      run_blocks(c, &p, x + g * c->in_channels * (c->last ? 1 : in_plane), units);
     }
     x += c->groups * c->in_channels * in_plane;
     y += c->groups * c->out_channels * p.positions;
@@ -733,8 +671,11 @@ void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t
 uint32_t vireo_mcu_gemm_scratch_on(const vireo_mcu_gemm* g, int32_t tile) { return scratch_bytes(g->k, g->m, tile); }
 uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g) { return vireo_mcu_gemm_scratch_on(g, TILE); }
 
-void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
-                        const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch) {
+uint32_t vireo_mcu_gemm_units(const vireo_mcu_gemm* g) { return units_of(g->k, g->m, g->n); }
+
+void vireo_mcu_gemm_run_units(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
+                              const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch,
+                              vireo_mcu_units units) {
   product p;
   p.k = p.inner = g->k;
   p.padded = padded_k(g->k);
@@ -761,14 +702,15 @@ void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t
   p.x_tiles = (int16_t*)scratch;
   p.w_pair = p.x_tiles + p.tiles * TILE * p.padded;
   for (int32_t first = 0; first < p.positions; first += p.tiles * TILE) {
-    int32_t tiles = 0;
-    for (; tiles < p.tiles && first + tiles * TILE < p.positions; ++tiles) {
-      const int32_t begin = tile_begin(&p, first + tiles * TILE);
+    const int32_t tiles = tiles_at(&p, first, p.tiles);
+    const vireo_mcu_units widened = take(&units, (uint32_t)tiles), pairs = take(&units, pairs_of(p.channels));
+    for (int32_t t = (int32_t)widened.from; t < (int32_t)widened.to; ++t) {
+      const int32_t begin = tile_begin(&p, first + t * TILE);
       for (int32_t i = 0; i < TILE; ++i) {
         const int32_t row = begin + i < p.positions ? begin + i : p.positions - 1;
-        widen_row(a + row * p.k, p.k, g->a_flip, g->a_zero, TILE, i, p.x_tiles + tiles * TILE * p.padded);
+        widen_row(a + row * p.k, p.k, g->a_flip, g->a_zero, TILE, i, p.x_tiles + t * TILE * p.padded);
       }
     }
-    multiply(&p, first, tiles);
+    multiply(&p, first, tiles, pairs);
   }
 }

@@ -35,10 +35,20 @@ typedef struct {
   uint8_t one_multiplier, one_w_zero;
 } vireo_mcu_conv;
 
+/* Units (vireo_mcu_units) of a product: each tile of a block of positions is widened, then each pair of channels is
+ * multiplied. */
+
 /* x [batch, groups * in_channels, in...], w [groups * out_channels, in_channels, kernel...], y as x. bias and w_zero
  * may be null. y shares no memory with x. scratch: 8-byte aligned. */
-void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
-                        const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch);
+void vireo_mcu_conv_run_units(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                              const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch,
+                              vireo_mcu_units units);
+uint32_t vireo_mcu_conv_units(const vireo_mcu_conv* c);
+static inline void vireo_mcu_conv_run(const vireo_mcu_conv* c, const uint8_t* x, const uint8_t* w, const float* m,
+                                      const int32_t* bias, const int8_t* w_zero, uint8_t* y, void* scratch) {
+  const vireo_mcu_units all = {0, VIREO_MCU_ALL_UNITS};
+  vireo_mcu_conv_run_units(c, x, w, m, bias, w_zero, y, scratch, all);
+}
 uint32_t vireo_mcu_conv_scratch(const vireo_mcu_conv* c);
 /* On a core whose VIREO_MCU_TILE is `tile`. */
 uint32_t vireo_mcu_conv_scratch_on(const vireo_mcu_conv* c, int32_t tile);
@@ -54,8 +64,15 @@ typedef struct {
   vireo_mcu_codes codes;
   uint8_t a_zero, a_flip, b_flip, y_flip, b_nibbles, one_multiplier, one_b_zero;
 } vireo_mcu_gemm;
-void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
-                        const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch);
+void vireo_mcu_gemm_run_units(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
+                              const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch,
+                              vireo_mcu_units units);
+uint32_t vireo_mcu_gemm_units(const vireo_mcu_gemm* g);
+static inline void vireo_mcu_gemm_run(const vireo_mcu_gemm* g, const uint8_t* a, const uint8_t* b, const float* m,
+                                      const int32_t* bias, const int8_t* b_zero, uint8_t* y, void* scratch) {
+  const vireo_mcu_units all = {0, VIREO_MCU_ALL_UNITS};
+  vireo_mcu_gemm_run_units(g, a, b, m, bias, b_zero, y, scratch, all);
+}
 uint32_t vireo_mcu_gemm_scratch(const vireo_mcu_gemm* g);
 uint32_t vireo_mcu_gemm_scratch_on(const vireo_mcu_gemm* g, int32_t tile);
 

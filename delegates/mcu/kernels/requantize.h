@@ -37,6 +37,13 @@ typedef struct {
   int32_t zero, low, high;
 } vireo_mcu_codes;
 
+/* Units of work from `from` until `to`, in their order and each once. A run can stop between any two, if scratch memory
+ * keeps its bytes. */
+typedef struct {
+  uint32_t from, to;
+} vireo_mcu_units;
+#define VIREO_MCU_ALL_UNITS 0xFFFFFFFFu
+
 MCU_INLINE uint32_t mcu_bits(float v) {
   uint32_t bits;
   memcpy(&bits, &v, 4);

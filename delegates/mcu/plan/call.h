@@ -16,7 +16,10 @@ typedef struct {
   /* Whether a run with these parameters is defined: then also the bytes that it touches of each operand, those of one
    * that may be absent as if it were there. Whatever the parameters are, they are only read. */
   int (*needs)(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]);
-  void (*run)(const void* parameters, void* const operands[VIREO_PLAN_OPERANDS]);
+  /* How many units of work a run has, at least one. */
+  uint32_t (*units)(const void* parameters);
+  /* Some of them: all at once, or in their order, each once. */
+  void (*run)(const void* parameters, void* const operands[VIREO_PLAN_OPERANDS], vireo_mcu_units units);
   uint16_t parameter_bytes;
   uint8_t operands; /* how many */
   uint8_t written;  /* results and scratch memory */

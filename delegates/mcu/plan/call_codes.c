@@ -3,6 +3,15 @@
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 
+/* Elements of a unit. */
+enum { kUnit = 64 };
+static uint32_t units_of(int32_t count) { return ((uint32_t)count + kUnit - 1) / kUnit; }
+/* Of `count` elements, those of some units: where they begin, and how many. */
+static int32_t begin_of(vireo_mcu_units units) { return (int32_t)units.from * kUnit; }
+static int32_t count_of(vireo_mcu_units units, int32_t count) {
+  return (units.to < units_of(count) ? (int32_t)units.to * kUnit : count) - begin_of(units);
+}
+
 static int is_count(int32_t count) { return count >= 1 && count <= VIREO_PLAN_MOST / 4; }
 
 /* ---- Operands a, b, y */
@@ -22,14 +31,37 @@ static int needs_of_binary(const void* parameters, uint32_t bytes[VIREO_PLAN_OPE
   bytes[2] = mcu_times((uint32_t)f->rows, (uint32_t)f->columns);
   return bytes[0] != 0 && bytes[1] != 0 && bytes[2] <= VIREO_PLAN_MOST;
 }
-static void run_add(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_add((const vireo_mcu_binary*)parameters, o[0], o[1], o[2]);
+/* Units go along the rows; a row's last one may be smaller. */
+static uint32_t units_of_binary(const void* parameters) {
+  const vireo_mcu_binary* const f = (const vireo_mcu_binary*)parameters;
+  return (uint32_t)f->rows * units_of(f->columns);
 }
-static void run_mul(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_mul((const vireo_mcu_binary*)parameters, o[0], o[1], o[2]);
+MCU_INLINE void run_binary(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units,
+                           void (*kernel)(const vireo_mcu_binary*, const uint8_t*, const uint8_t*, uint8_t*)) {
+  vireo_mcu_binary f = *(const vireo_mcu_binary*)parameters;
+  if (units.to == VIREO_MCU_ALL_UNITS) {
+    kernel(&f, o[0], o[1], o[2]);
+    return;
+  }
+  const int32_t of_row = (int32_t)units_of(f.columns), columns = f.columns;
+  f.rows = 1;
+  for (int32_t u = (int32_t)units.from; u < (int32_t)units.to; ++u) {
+    const int32_t row = mcu_divide(u, of_row), from = (u - row * of_row) * kUnit;
+    f.columns = columns - from < kUnit ? columns - from : kUnit;
+    kernel(&f, (const uint8_t*)o[0] + row * f.a_row + from * f.a_step,
+           (const uint8_t*)o[1] + row * f.b_row + from * f.b_step, (uint8_t*)o[2] + row * columns + from);
+  }
 }
-const vireo_mcu_kernel vireo_mcu_add_kernel = {needs_of_binary, run_add, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
-const vireo_mcu_kernel vireo_mcu_mul_kernel = {needs_of_binary, run_mul, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
+static void run_add(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  run_binary(parameters, o, units, vireo_mcu_add);
+}
+static void run_mul(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  run_binary(parameters, o, units, vireo_mcu_mul);
+}
+const vireo_mcu_kernel vireo_mcu_add_kernel = {
+    needs_of_binary, units_of_binary, run_add, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
+const vireo_mcu_kernel vireo_mcu_mul_kernel = {
+    needs_of_binary, units_of_binary, run_mul, sizeof(vireo_mcu_binary), 3, 1 << 2, 0, 0, 0};
 
 /* ---- Operands x, table, y */
 
@@ -39,11 +71,15 @@ static int needs_of_table(const void* parameters, uint32_t bytes[VIREO_PLAN_OPER
   bytes[1] = 256;
   return is_count(t->count);
 }
-static void run_table(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_table(o[1], o[0], ((const vireo_plan_table*)parameters)->count, o[2]);
+static uint32_t units_of_table(const void* parameters) {
+  return units_of(((const vireo_plan_table*)parameters)->count);
+}
+static void run_table(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  const int32_t at = begin_of(units), count = count_of(units, ((const vireo_plan_table*)parameters)->count);
+  vireo_mcu_table(o[1], (const uint8_t*)o[0] + at, count, (uint8_t*)o[2] + at);
 }
 const vireo_mcu_kernel vireo_mcu_table_kernel = {
-    needs_of_table, run_table, sizeof(vireo_plan_table), 3, 1 << 2, 0, 0, 0};
+    needs_of_table, units_of_table, run_table, sizeof(vireo_plan_table), 3, 1 << 2, 0, 0, 0};
 
 static int needs_of_softmax(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_mcu_softmax* const s = (const vireo_mcu_softmax*)parameters;
@@ -52,11 +88,18 @@ static int needs_of_softmax(const void* parameters, uint32_t bytes[VIREO_PLAN_OP
   bytes[1] = 256 * 4;
   return bytes[0] <= VIREO_PLAN_MOST;
 }
-static void run_softmax(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_softmax_run((const vireo_mcu_softmax*)parameters, o[0], o[1], o[2]);
+/* A unit is one of the outermost. */
+static uint32_t units_of_softmax(const void* parameters) {
+  return (uint32_t)((const vireo_mcu_softmax*)parameters)->outer;
+}
+static void run_softmax(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  vireo_mcu_softmax s = *(const vireo_mcu_softmax*)parameters;
+  const int32_t at = (int32_t)units.from * s.axis * s.inner;
+  s.outer = (units.to < (uint32_t)s.outer ? (int32_t)units.to : s.outer) - (int32_t)units.from;
+  vireo_mcu_softmax_run(&s, (const uint8_t*)o[0] + at, o[1], (uint8_t*)o[2] + at);
 }
 const vireo_mcu_kernel vireo_mcu_softmax_kernel = {
-    needs_of_softmax, run_softmax, sizeof(vireo_mcu_softmax), 3, 1 << 2, 0, 1 << 1, 0};
+    needs_of_softmax, units_of_softmax, run_softmax, sizeof(vireo_mcu_softmax), 3, 1 << 2, 0, 1 << 1, 0};
 
 /* ---- Operands x, y */
 
@@ -66,12 +109,16 @@ static int needs_of_quantize(const void* parameters, uint32_t bytes[VIREO_PLAN_O
   bytes[1] = (uint32_t)q->count;
   return is_count(q->count) && mcu_are_codes(&q->codes) && vireo_mcu_multipliers_serve(&q->scale, 1);
 }
-static void run_quantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+static uint32_t units_of_quantize(const void* parameters) {
+  return units_of(((const vireo_plan_quantize*)parameters)->count);
+}
+static void run_quantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
   const vireo_plan_quantize* const q = (const vireo_plan_quantize*)parameters;
-  vireo_mcu_quantize(o[0], q->count, q->scale, &q->codes, o[1]);
+  const int32_t at = begin_of(units);
+  vireo_mcu_quantize((const float*)o[0] + at, count_of(units, q->count), q->scale, &q->codes, (uint8_t*)o[1] + at);
 }
 const vireo_mcu_kernel vireo_mcu_quantize_kernel = {
-    needs_of_quantize, run_quantize, sizeof(vireo_plan_quantize), 2, 1 << 1, 0, 1 << 0, 0};
+    needs_of_quantize, units_of_quantize, run_quantize, sizeof(vireo_plan_quantize), 2, 1 << 1, 0, 1 << 0, 0};
 
 static int needs_of_dequantize(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
@@ -79,9 +126,13 @@ static int needs_of_dequantize(const void* parameters, uint32_t bytes[VIREO_PLAN
   bytes[1] = (uint32_t)q->count * 4;
   return is_count(q->count) && vireo_mcu_multipliers_serve(&q->scale, 1);
 }
-static void run_dequantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
+static uint32_t units_of_dequantize(const void* parameters) {
+  return units_of(((const vireo_plan_dequantize*)parameters)->count);
+}
+static void run_dequantize(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
   const vireo_plan_dequantize* const q = (const vireo_plan_dequantize*)parameters;
-  vireo_mcu_dequantize(o[0], q->count, q->flip, q->zero, q->scale, o[1]);
+  const int32_t at = begin_of(units), count = count_of(units, q->count);
+  vireo_mcu_dequantize((const uint8_t*)o[0] + at, count, q->flip, q->zero, q->scale, (float*)o[1] + at);
 }
 const vireo_mcu_kernel vireo_mcu_dequantize_kernel = {
-    needs_of_dequantize, run_dequantize, sizeof(vireo_plan_dequantize), 2, 1 << 1, 0, 1 << 1, 0};
+    needs_of_dequantize, units_of_dequantize, run_dequantize, sizeof(vireo_plan_dequantize), 2, 1 << 1, 0, 1 << 1, 0};

@@ -10,8 +10,18 @@ static int needs_of_depthwise(const void* parameters, uint32_t bytes[VIREO_PLAN_
   bytes[6] = vireo_mcu_depthwise_scratch(c);
   return 1;
 }
-static void run_depthwise(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_depthwise_run((const vireo_mcu_conv*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
+static uint32_t units_of_depthwise(const void* parameters) {
+  return vireo_mcu_depthwise_units((const vireo_mcu_conv*)parameters);
 }
-const vireo_mcu_kernel vireo_mcu_depthwise_kernel = {
-    needs_of_depthwise, run_depthwise, sizeof(vireo_mcu_conv), 7, kWritten, kOptional, kWords, kScratch};
+static void run_depthwise(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  vireo_mcu_depthwise_run_units((const vireo_mcu_conv*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6], units);
+}
+const vireo_mcu_kernel vireo_mcu_depthwise_kernel = {needs_of_depthwise,
+                                                     units_of_depthwise,
+                                                     run_depthwise,
+                                                     sizeof(vireo_mcu_conv),
+                                                     7,
+                                                     kWritten,
+                                                     kOptional,
+                                                     kWords,
+                                                     kScratch};

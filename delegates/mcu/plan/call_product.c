@@ -12,11 +12,14 @@ static int needs_of_conv(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERA
   bytes[6] = vireo_mcu_conv_scratch(c);
   return 1;
 }
-static void run_conv(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_conv_run((const vireo_mcu_conv*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
+static uint32_t units_of_conv(const void* parameters) {
+  return vireo_mcu_conv_units((const vireo_mcu_conv*)parameters);
 }
-const vireo_mcu_kernel vireo_mcu_conv_kernel = {needs_of_conv, run_conv, sizeof(vireo_mcu_conv), 7, kWritten, kOptional,
-                                                kWords,        kScratch};
+static void run_conv(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  vireo_mcu_conv_run_units((const vireo_mcu_conv*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6], units);
+}
+const vireo_mcu_kernel vireo_mcu_conv_kernel = {
+    needs_of_conv, units_of_conv, run_conv, sizeof(vireo_mcu_conv), 7, kWritten, kOptional, kWords, kScratch};
 
 static int needs_of_gemm(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_mcu_gemm* const g = (const vireo_mcu_gemm*)parameters;
@@ -34,8 +37,11 @@ static int needs_of_gemm(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERA
   bytes[6] = vireo_mcu_gemm_scratch(g);
   return 1;
 }
-static void run_gemm(const void* parameters, void* const o[VIREO_PLAN_OPERANDS]) {
-  vireo_mcu_gemm_run((const vireo_mcu_gemm*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
+static uint32_t units_of_gemm(const void* parameters) {
+  return vireo_mcu_gemm_units((const vireo_mcu_gemm*)parameters);
 }
-const vireo_mcu_kernel vireo_mcu_gemm_kernel = {needs_of_gemm, run_gemm, sizeof(vireo_mcu_gemm), 7, kWritten, kOptional,
-                                                kWords,        kScratch};
+static void run_gemm(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  vireo_mcu_gemm_run_units((const vireo_mcu_gemm*)parameters, o[0], o[1], o[2], o[3], o[4], o[5], o[6], units);
+}
+const vireo_mcu_kernel vireo_mcu_gemm_kernel = {
+    needs_of_gemm, units_of_gemm, run_gemm, sizeof(vireo_mcu_gemm), 7, kWritten, kOptional, kWords, kScratch};

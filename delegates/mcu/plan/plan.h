@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define VIREO_PLAN_MAGIC 0x314E4C50u /* "PLN1" */
-#define VIREO_PLAN_VERSION 1u        /* of everything here and of the parameters; a reader takes no other */
+#define VIREO_PLAN_VERSION 2u        /* of everything here and of the parameters; a reader takes no other */
 
 enum {
   VIREO_PLAN_OPERANDS = 7,   /* the most of a kernel */
@@ -40,8 +40,8 @@ typedef struct {
 } vireo_plan_header;
 
 typedef struct {
-  uint16_t kernel; /* kernels.def */
-  uint16_t reserved;
+  uint16_t kernel;                        /* kernels.def */
+  uint16_t cost;                          /* of a unit of its work, in 64 instructions, by whoever wrote the plan */
   uint32_t parameters;                    /* offset */
   uint32_t operands[VIREO_PLAN_OPERANDS]; /* places, as the kernel orders them */
 } vireo_plan_record;

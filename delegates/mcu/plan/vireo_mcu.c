@@ -62,6 +62,7 @@ vireo_mcu_status vireo_mcu_open(vireo_mcu_session* session, const void* plan, ui
   session->plan = bytes;
   session->arena = (uint8_t*)arena;
   session->next = 0;
+  session->unit = 0;
   session->busy = 0;
   return VIREO_MCU_OK;
 }
@@ -79,7 +80,7 @@ const void* vireo_mcu_output(const vireo_mcu_session* session, uint32_t index, u
   return index < h->outputs ? value_at(session, h->inputs + index, bytes) : NULL;
 }
 
-static void run_record(const vireo_mcu_session* s, const vireo_plan_record* r) {
+static void run_record(const vireo_mcu_session* s, const vireo_plan_record* r, vireo_mcu_units units) {
   void* operands[VIREO_PLAN_OPERANDS];
   for (uint32_t i = 0; i < VIREO_PLAN_OPERANDS; ++i) {
     const uint32_t place = r->operands[i], offset = VIREO_PLAN_OFFSET(place);
@@ -88,26 +89,50 @@ static void run_record(const vireo_mcu_session* s, const vireo_plan_record* r) {
                   : VIREO_PLAN_REGION(place) == VIREO_PLAN_IN_ARENA ? s->arena + offset
                                                                     : (uint8_t*)(uintptr_t)(s->plan + offset);
   }
-  vireo_mcu_kernel_of(r->kernel)->run(s->plan + r->parameters, operands);
+  vireo_mcu_kernel_of(r->kernel)->run(s->plan + r->parameters, operands, units);
 }
 
-vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t records, uint8_t* done) {
+/* Units of the record that a step has room for. */
+static uint32_t room_for(const vireo_plan_record* r, uint32_t instructions) {
+  const uint32_t cost = r->cost == 0 ? 64u : r->cost * 64u;
+  return vireo_mcu_divide(instructions, cost);
+}
+
+vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instructions, uint8_t* done) {
   if (session->busy) return VIREO_MCU_BUSY;
   session->busy = 1;
   const uint32_t count = header_of(session->plan)->records;
-  uint32_t next = session->next;
-  for (; records > 0 && next < count; --records) run_record(session, records_of(session->plan) + next++);
-  *done = next == count;
-  session->next = (uint16_t)(next == count ? 0 : next);
+  const int all = instructions == VIREO_MCU_WHOLE_RUN;
+  int first = 1;
+  while (session->next < count) {
+    const vireo_plan_record* const r = records_of(session->plan) + session->next;
+    vireo_mcu_units units = {session->unit, VIREO_MCU_ALL_UNITS};
+    if (!all || units.from != 0) {
+      const uint32_t left = vireo_mcu_kernel_of(r->kernel)->units(session->plan + r->parameters) - units.from;
+      uint32_t some = all ? left : room_for(r, instructions);
+      if (some == 0 && !first) break;
+      some = some == 0 ? 1 : some < left ? some : left;
+      const uint32_t cost = some * (r->cost == 0 ? 64u : r->cost * 64u);
+      instructions = all ? instructions : instructions > cost ? instructions - cost : 0;
+      if (units.from != 0 || some < left) units.to = units.from + some;
+      session->unit = some < left ? units.to : 0;
+    }
+    run_record(session, r, units);
+    if (session->unit == 0) ++session->next;
+    first = 0;
+  }
+  *done = session->next == count;
+  if (*done) session->next = 0;
   session->busy = 0;
   return VIREO_MCU_OK;
 }
 vireo_mcu_status vireo_mcu_run(vireo_mcu_session* session) {
   uint8_t done;
-  return vireo_mcu_step(session, UINT32_MAX, &done);
+  return vireo_mcu_step(session, VIREO_MCU_WHOLE_RUN, &done);
 }
 vireo_mcu_status vireo_mcu_restart(vireo_mcu_session* session) {
   if (session->busy) return VIREO_MCU_BUSY;
   session->next = 0;
+  session->unit = 0;
   return VIREO_MCU_OK;
 }

@@ -32,7 +32,8 @@ enum {
 typedef struct {
   const uint8_t* plan;
   uint8_t* arena;
-  uint16_t next;         /* the record that runs next */
+  uint32_t unit;         /* of the record that runs next: the first of its units that was not run */
+  uint16_t next;         /* that record */
   volatile uint8_t busy; /* a call is under way */
 } vireo_mcu_session;
 
@@ -47,8 +48,12 @@ const void* vireo_mcu_output(const vireo_mcu_session* session, uint32_t index, u
 
 /* From where the session stands to the end. */
 vireo_mcu_status vireo_mcu_run(vireo_mcu_session* session);
-/* The next `records` calls of kernels; *done is 1 when the run has ended, and the next step begins another one. */
-vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t records, uint8_t* done);
+/* About as much of a run as takes so many instructions, by the converter's estimate for the core; at least one unit of
+ * work: a pair of channels of a block of positions, a strip of a plane, 64 elements. *done is 1 when the run has ended,
+ * and the next step begins another one. The arena belongs to the run in between; no interrupt is masked, and another
+ * session may run. */
+#define VIREO_MCU_WHOLE_RUN 0xFFFFFFFFu
+vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instructions, uint8_t* done);
 /* Forgets a run that was begun in steps. */
 vireo_mcu_status vireo_mcu_restart(vireo_mcu_session* session);
 
