@@ -109,6 +109,12 @@ void Device::release(Block* block) {
 
 // ---- Work
 
+// The event that comes next must not stand behind work that still runs.
+vireo_status Device::free_event() {
+  while (last_ >= kEvents && !lost() && !reached(last_ + 1 - kEvents)) std::this_thread::yield();
+  return lost() ? vireo_status{VIREO_DEVICE_LOST} : vireo_status{VIREO_OK};
+}
+
 vireo_status Device::close(Ticket* out) {
   const Ticket next = last_ + 1;
   if (const Result result = call().event_record(events_[next % kEvents], stream_); result != kSuccess)
@@ -122,11 +128,7 @@ vireo_status Device::submit(gpu::Commands commands, Ticket* out) {
   if (lost()) return VIREO_DEVICE_LOST;
   const Current current(*this);
   const std::lock_guard<std::mutex> lock(queue_mutex_);
-  // The event that comes next must not stand behind work that still runs.
-  if (last_ >= kEvents) {
-    while (!reached(last_ + 1 - kEvents)) std::this_thread::yield();
-    if (lost()) return VIREO_DEVICE_LOST;
-  }
+  if (const vireo_status status = free_event(); status != VIREO_OK) return status;
   if (const Result result = call().graph_launch(commands, stream_); result != kSuccess) return take(result);
   return close(out);
 }
@@ -135,10 +137,7 @@ vireo_status Device::copy(uint32_t, const Block& from, uint64_t from_offset, con
                           uint64_t bytes, Ticket* out) {
   const Current current(*this);
   const std::lock_guard<std::mutex> lock(queue_mutex_);
-  if (last_ >= kEvents) {
-    while (!reached(last_ + 1 - kEvents)) std::this_thread::yield();
-    if (lost()) return VIREO_DEVICE_LOST;
-  }
+  if (const vireo_status status = free_event(); status != VIREO_OK) return status;
   if (const Result result = call().copy(to.handle + to_offset, from.handle + from_offset, bytes, stream_);
       result != kSuccess)
     return take(result);

@@ -66,7 +66,8 @@ class Device final : public gpu::Device {
   vireo_status prepare_copies() override { return VIREO_OK; }
   vireo_status copy(uint32_t half, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
                     uint64_t bytes, Ticket* out) override;
-  // Puts an event behind what was given to the stream. Under queue_mutex_.
+  // Both under queue_mutex_. close() puts an event behind what was given to the stream.
+  vireo_status free_event();
   vireo_status close(Ticket* out);
 
   const Driver& driver_;

@@ -1,8 +1,8 @@
 // A card as a part of a model sees it: memory, copies and runs of a schedule. Each API has its classes of these
 // (delegates/vulkan, delegates/cuda); parts, weights and the delegate's table are the same for all of them.
 //
-// Weighed: templates over the API's types (each delegate then compiles its own copy of the table, 60 KB), and a table
-// a delegate (each API then repeats what a lost device, a run that is cancelled or a buffer in use must do). The calls
+// Weighed: templates over the API's types (each delegate then compiles its own copy of the table), and a table a
+// delegate (each API then repeats what a lost device, a run that is cancelled or a buffer in use must do). The calls
 // here are a few a run, so that virtual ones cost nothing that could be measured.
 #ifndef VIREO_DELEGATES_GPU_DEVICE_DEVICE_H_
 #define VIREO_DELEGATES_GPU_DEVICE_DEVICE_H_

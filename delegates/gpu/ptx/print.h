@@ -2,7 +2,7 @@
 // compiler.
 //
 // Weighed: CUDA C++ by nvcc (a toolkit on the converting machine, code for each family in the file, and no kernel for
-// what is not in it) and by NVRTC (a library of 90 MB beside the runtime). PTX says what the statements say, registers
+// what is not in it) and by NVRTC (a library of 109 MB beside the runtime). PTX says what the statements say, registers
 // are the driver's affair, and what a family adds is an instruction's name.
 #ifndef VIREO_DELEGATES_GPU_PTX_PRINT_H_
 #define VIREO_DELEGATES_GPU_PTX_PRINT_H_
