@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "delegates/cuda/fake/control.h"
@@ -15,7 +16,10 @@ namespace {
 Control control;
 std::mutex mutex;
 thread_local std::vector<Context> current;
-std::map<uint64_t, size_t> memory;  // what was allocated, by address
+// What was allocated, by address, and objects that were made. Both stay: a device that hangs leaves its own behind, and
+// they are no leaks.
+std::map<uint64_t, size_t>& memory = *new std::map<uint64_t, size_t>();
+std::set<void*>& objects = *new std::set<void*>();
 
 Result step() {
   const int64_t call = control.calls++;
@@ -48,15 +52,24 @@ struct FakeGraph {
   std::vector<Launch> launches;
 };
 
+void keep(void* object) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  objects.insert(object);
+  ++control.alive;
+}
 template <class T>
 Result make(void** out) {
   if (const Result result = step_in_context(); result != kSuccess) return result;
   *out = new T();
-  ++control.alive;
+  keep(*out);
   return kSuccess;
 }
 template <class T>
 Result destroy(void* object) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    objects.erase(object);
+  }
   delete static_cast<T*>(object);
   --control.alive;
   return kSuccess;
@@ -139,7 +152,7 @@ VIREO_FAKE Result cuDeviceTotalMem_v2(size_t* bytes, DeviceNumber) {
 VIREO_FAKE Result cuCtxCreate_v2(Context* context, unsigned, DeviceNumber) {
   if (const Result result = step(); result != kSuccess) return result;
   *context = new int(0);
-  ++control.alive;
+  keep(*context);
   current.push_back(*context);
   return kSuccess;
 }
