@@ -71,7 +71,8 @@ class Placement(Base):
         for node in placed:
             self.assertEqual([v.device for v in node.verdicts], devices)
             self.assertTrue(next(v for v in node.verdicts if v.device == node.device).takes)
-            self.assertIsNone(node.part)
+        for part in {n.part for n in placed if n.part is not None}:
+            self.assertEqual(len({n.device for n in placed if n.part == part}), 1, "a part runs on one device")
 
     def test_placement_of_a_device_that_takes_nothing(self):
         model = self.vireo.Model(self.path)

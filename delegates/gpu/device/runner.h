@@ -52,9 +52,9 @@ class Runner {
     return run_some(schedule, constants, values, 1, &seconds);
   }
 
+  std::string why_;  // before system_, whose search writes it
   std::unique_ptr<System> system_;
   std::shared_ptr<Device> device_;
-  std::string why_;
 };
 
 }  // namespace vireo::gpu
