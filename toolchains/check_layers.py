@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks who includes whom, that the device half takes no header that brings an OS, streams, threads or the heap, and
-that a file which asks what the build is made of includes the header that says it.
+that a file which asks what the build is made of includes the header that says it. A type of one namespace has one
+header: two that no file includes together would link, and the first one's constructors would make the other's objects.
 
 The rule, from the left to the right only:
     include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/cli
@@ -152,6 +153,18 @@ def tracked(root):
         return sorted(found)
 
 
+def twice_defined(texts):
+    """Types that several headers define in one namespace: (path, line, message). texts: of each header by its path."""
+    first, found = {}, []
+    for path, text in sorted(texts.items()):
+        for match in re.finditer(r"^(?:struct|class|enum class|enum) (\w+)[^;{\n]*\{", text, re.MULTILINE):
+            opened = re.findall(r"^namespace ([\w:]+) \{", text[:match.start()], re.MULTILINE)
+            key = (opened[-1], match[1]) if opened else None
+            if key is not None and first.setdefault(key, path) != path:
+                found.append((path, text.count("\n", 0, match.start()) + 1, f"{key[0]}::{key[1]} is defined in {first[key]} as well"))
+    return found
+
+
 def self_test():
     broken = {
         "sdk/base/a.h": '#include "runtime/run/run.h"',
@@ -228,9 +241,13 @@ def self_test():
         "tests/e2e/a.cc": '#include "converter/ir/graph.h"',
     }
     wrong = [p for p, t in broken.items() if not check(p, t)] + [p for p, t in fine.items() if check(p, t)]
+    one, two = "namespace a::b {\nstruct S {\n};\n}", "namespace a::c {\nstruct S {\n};\nclass T;\n}"
+    for texts, faults in (({"x.h": one, "y.h": two}, 0), ({"x.h": one, "y.h": one}, 1)):
+        if len(twice_defined(texts)) != faults:
+            wrong.append("types of one name")
     for path in wrong:
         print(f"self-test: wrong verdict on {path}")
-    print(f"{len(broken) + len(fine) - len(wrong)} of {len(broken) + len(fine)} verdicts right")
+    print(f"{len(broken) + len(fine) + 2 - len(wrong)} of {len(broken) + len(fine) + 2} verdicts right")
     return 1 if wrong else 0
 
 
@@ -239,12 +256,18 @@ def main(arguments):
         return self_test()
     root = arguments[0] if arguments else ROOT
     paths = [p for p in tracked(root) if p.endswith(SUFFIXES) and os.path.isfile(os.path.join(root, p))]
-    count = 0
+    count, headers = 0, {}
     for path in paths:
         with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
-            for line, message in check(path, file.read()):
-                print(f"{path}:{line}: {message}")
-                count += 1
+            text = file.read()
+        if path.endswith(".h"):
+            headers[path] = text
+        for line, message in check(path, text):
+            print(f"{path}:{line}: {message}")
+            count += 1
+    for path, line, message in twice_defined(headers):
+        print(f"{path}:{line}: {message}")
+        count += 1
     print(f"check_layers: {len(paths)} files, {count} broken rules")
     return 1 if count or not paths else 0
 

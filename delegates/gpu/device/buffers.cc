@@ -9,33 +9,33 @@ namespace vireo::gpu {
 namespace {
 
 // A buffer of the device that is there now, without memory.
-vireo_status make(Gpu& gpu, Memory** out) {
+vireo_status make(Gpu& gpu, DeviceBuffer** out) {
   std::shared_ptr<Device> device;
   std::string why;
   if (const vireo_status status = gpu.device(&device, &why); status != VIREO_OK) {
     gpu.host().log(gpu.host().context, VIREO_LOG_ERROR, why.c_str());
     return status;
   }
-  void* const memory = gpu.host().allocate(gpu.host().context, sizeof(Memory), alignof(Memory));
+  void* const memory = gpu.host().allocate(gpu.host().context, sizeof(DeviceBuffer), alignof(DeviceBuffer));
   if (memory == nullptr) return VIREO_OUT_OF_ARENA;
-  auto* const b = new (memory) Memory();
+  auto* const b = new (memory) DeviceBuffer();
   b->device = std::move(device);
   b->id = b->device->next_id();
   *out = b;
   return VIREO_OK;
 }
 
-void drop(Gpu& gpu, Memory* b) {
+void drop(Gpu& gpu, DeviceBuffer* b) {
   b->device->settle(b->last.load());  // copies, which the host does not wait for
   b->device->release(&b->block);
-  b->~Memory();
-  gpu.host().release(gpu.host().context, b, sizeof(Memory), alignof(Memory));
+  b->~DeviceBuffer();
+  gpu.host().release(gpu.host().context, b, sizeof(DeviceBuffer), alignof(DeviceBuffer));
 }
 
 vireo_status buffer_create(void* device, const vireo_host*, uint64_t bytes, void** out) {
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
-    Memory* b = nullptr;
+    DeviceBuffer* b = nullptr;
     vireo_status status = make(gpu, &b);
     if (status != VIREO_OK) return status;
     status = b->device->allocate(bytes, Use::kDevice, &b->block);
@@ -55,7 +55,7 @@ vireo_status buffer_import(void* device, const vireo_host*, const vireo_handle* 
     Gpu& gpu = gpu_of(device);
     // Values in the host's arena begin at multiples of 16.
     if (handle->kind != VIREO_HANDLE_HOST || gpu.facts().place_alignment > 16) return vireo_status{VIREO_UNSUPPORTED};
-    Memory* b = nullptr;
+    DeviceBuffer* b = nullptr;
     vireo_status status = make(gpu, &b);
     if (status != VIREO_OK) return status;
     auto* const memory = reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(handle->value)) + handle->offset;
@@ -70,7 +70,7 @@ vireo_status buffer_import(void* device, const vireo_host*, const vireo_handle* 
 }
 
 vireo_status buffer_export(void*, void* buffer, vireo_handle_kind kind, vireo_handle* out) {
-  const auto& b = *static_cast<Memory*>(buffer);
+  const auto& b = *static_cast<DeviceBuffer*>(buffer);
   const Block& block = b.block;
   if (kind == b.device->handle_kind()) {
     out->value = block.handle;
@@ -85,14 +85,14 @@ vireo_status buffer_export(void*, void* buffer, vireo_handle_kind kind, vireo_ha
   return VIREO_OK;
 }
 
-void buffer_release(void* device, void* buffer) { drop(gpu_of(device), static_cast<Memory*>(buffer)); }
+void buffer_release(void* device, void* buffer) { drop(gpu_of(device), static_cast<DeviceBuffer*>(buffer)); }
 
-bool inside(const Memory& b, uint64_t offset, uint64_t bytes) {
+bool inside(const DeviceBuffer& b, uint64_t offset, uint64_t bytes) {
   return offset <= b.block.bytes && bytes <= b.block.bytes - offset;
 }
 
 vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from, uint64_t bytes) {
-  auto& b = *static_cast<Memory*>(buffer);
+  auto& b = *static_cast<DeviceBuffer*>(buffer);
   if (!inside(b, offset, bytes)) return VIREO_INVALID_ARGUMENT;
   // A copy through the staging block has its turn in the queue; one into mapped memory would come before.
   if (b.block.mapped != nullptr && !b.device->reached(b.last.load())) return VIREO_BUSY;
@@ -102,14 +102,14 @@ vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from
 }
 
 vireo_status buffer_read(void*, void* buffer, uint64_t offset, void* to, uint64_t bytes) {
-  const auto& b = *static_cast<Memory*>(buffer);
+  const auto& b = *static_cast<DeviceBuffer*>(buffer);
   if (!inside(b, offset, bytes)) return VIREO_INVALID_ARGUMENT;
   return b.device->read(b.block, offset, to, bytes);
 }
 
 }  // namespace
 
-Place place_at(const vireo_place& place) { return {static_cast<Memory*>(place.buffer), place.offset}; }
+Place place_at(const vireo_place& place) { return {static_cast<DeviceBuffer*>(place.buffer), place.offset}; }
 
 void add_buffers(vireo_delegate* table) {
   table->buffer_create = buffer_create;

@@ -58,7 +58,7 @@ enum class Use : uint8_t {
 class Device;
 
 // Memory in the host's hands (vireo_place.buffer).
-struct Memory {
+struct DeviceBuffer {
   std::shared_ptr<Device> device;
   Block block;
   uint64_t id = 0;
@@ -67,7 +67,7 @@ struct Memory {
 
 // Where a value lies.
 struct Place {
-  Memory* buffer = nullptr;
+  DeviceBuffer* buffer = nullptr;
   uint64_t offset = 0;
 };
 

@@ -79,7 +79,7 @@ class Part {
   std::shared_ptr<Device> device_;
   std::unique_ptr<Recordings> bounds_;  // of fixed shapes, or at the bounds
   OwnPlaces own_;
-  Memory errors_;
+  DeviceBuffer errors_;
   std::vector<const char*> names_;
   std::vector<Place> places_;
   bool has_places_ = false;

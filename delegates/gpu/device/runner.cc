@@ -14,7 +14,7 @@ Runner::Runner(const Finder& find) : system_(find(&why_)) {
 std::string Runner::run_some(const Schedule& schedule, const std::vector<const void*>& constants,
                              std::vector<Bytes>* values, int runs, double* seconds) {
   if (!why_.empty()) return why_;
-  Memory arena;
+  DeviceBuffer arena;
   arena.device = device_;
   arena.id = device_->next_id();
   uint64_t bytes = 0;
