@@ -212,7 +212,7 @@ TEST(Attention, ByMatrixUnits) {
     several.down = 2;
     for (const uint32_t across : {1u, 2u}) {
       several.across = across;
-      for (const size_t of : {1, 3, 4}) add(trials, cases[of], several, target);
+      for (const size_t of : {1, 4}) add(trials, cases[of], several, target);
     }
   }
 }
