@@ -18,8 +18,8 @@ struct Card : gpu::Facts {
 
 class Driver {
  public:
-  // Opens `library` (NULL: VIREO_CUDA_LIBRARY of the environment, else libcuda.so.1). NULL where there is no card, and
-  // *why says what is missing. The library stays open: it keeps threads of its own.
+  // Opens `library` (NULL: VIREO_CUDA_LIBRARY of the environment, else libcuda.so.1). Returns NULL if there is no
+  // card; *why then says what is missing. The library stays open: it keeps threads of its own.
   static std::unique_ptr<Driver> open(const char* library, std::string* why);
 
   const Functions& call() const { return call_; }

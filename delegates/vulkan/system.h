@@ -9,7 +9,7 @@
 
 namespace vireo::vulkan {
 
-// NULL where there is none, and *why says what is missing.
+// NULL if this machine has no such card; *why then says what is missing.
 std::unique_ptr<gpu::System> find_cards(std::string* why);
 
 }  // namespace vireo::vulkan

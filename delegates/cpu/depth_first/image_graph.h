@@ -18,7 +18,7 @@ class ImageGraph {
   ImageGraph(const ImageGraph&) = delete;
   ImageGraph& operator=(const ImageGraph&) = delete;
 
-  // What a node is shown with that runs strip by strip (by_row.h): at most so many rows, and a window's attributes.
+  // How a node that runs strip by strip (by_row.h) is shown: with the rows of one strip and a window's attributes.
   struct Rows {
     int64_t read = 0, made = 0;  // 0: all of them
     int32_t x = -1;              // value that is read by windows; all others have `made` rows

@@ -22,7 +22,7 @@ class System {
   virtual vireo_status open(size_t card, std::shared_ptr<Device>* out, std::string* why) = 0;
 };
 
-// NULL where there is no device, and *why says what is missing.
+// Returns NULL if there is no device; *why then says what is missing.
 using Finder = std::function<std::unique_ptr<System>(std::string* why)>;
 
 // As vireo_delegate_open. Devices are `name`, then `name`1 and so on. Without a card it opens all the same, has no

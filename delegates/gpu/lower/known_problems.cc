@@ -8,7 +8,7 @@
 namespace vireo::gpu {
 namespace {
 
-// Structured bindings name every member: who adds one is told to add it here.
+// Structured bindings name every member, so a new member does not compile until it is added here.
 class Writer {
  public:
   template <class... T>

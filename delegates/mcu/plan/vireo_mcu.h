@@ -48,10 +48,10 @@ const void* vireo_mcu_output(const vireo_mcu_session* session, uint32_t index, u
 
 /* From where the session stands to the end. */
 vireo_mcu_status vireo_mcu_run(vireo_mcu_session* session);
-/* About as much of a run as takes so many instructions, by the converter's estimate for the core; at least one unit of
- * work: a pair of channels of a block of positions, a strip of a plane, 64 elements. *done is 1 when the run has ended,
- * and the next step begins another one. The arena belongs to the run in between; no interrupt is masked, and another
- * session may run. */
+/* Does a part of a run: about `instructions` of it, by the converter's estimate for the core. A step does at least one
+ * unit of work: a pair of channels of a block of positions, a strip of a plane, or 64 elements. *done becomes 1 when
+ * the run has ended; the next step then begins another run. Between steps the arena belongs to the run. No interrupt is
+ * masked, and another session may run. */
 #define VIREO_MCU_WHOLE_RUN 0xFFFFFFFFu
 vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instructions, uint8_t* done);
 /* Forgets a run that was begun in steps. */
