@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kOldestDriver = 11040;  // CUDA 11.4: graphs with flags
 constexpr int kOldestCard = 75;
-// What a graph takes to start and to be waited for.
+// A guess of what a graph takes to start and to be waited for.
 constexpr double kLaunchNs = 12000;
 // Somewhat less than sixteen lanes of PCIe 4 carry.
 constexpr double kTransfer = 20e9;
