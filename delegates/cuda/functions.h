@@ -35,7 +35,6 @@ enum Attribute : int {
   kMaxSharedPerBlock = 8,
   kWarpSize = 10,
   kMultiprocessors = 16,
-  kIntegrated = 18,
   kComputeMode = 20,
   kMajor = 75,
   kMinor = 76,
@@ -47,7 +46,7 @@ constexpr int kComputeModeProhibited = 2;
 enum JitOption : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };
 
 // CUfunction_attribute
-enum FunctionAttribute : int { kLocalBytes = 3, kRegisters = 4, kMostLaunchShared = 8 };
+enum FunctionAttribute : int { kMostLaunchShared = 8 };
 
 constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2, kHostMemoryOfAllContexts = 1;
 
@@ -81,24 +80,22 @@ constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
                   context_push, cuCtxPushCurrent_v2, (Context context)) row(context_pop, cuCtxPopCurrent_v2,           \
                                                                             (Context * context))                       \
                   row(stream_create, cuStreamCreate, (Stream * stream, unsigned flags)) row(                           \
-                      stream_destroy, cuStreamDestroy_v2, (Stream stream)) row(event_create, cuEventCreate,            \
-                                                                               (Event * event, unsigned flags))        \
-                      row(event_record, cuEventRecord, (Event event, Stream stream)) row(                              \
-                          event_query, cuEventQuery,                                                                   \
-                          (Event event)) row(event_destroy, cuEventDestroy_v2, (Event event))                          \
-                          row(memory_allocate, cuMemAlloc_v2, (DevicePointer * at, size_t bytes)) row(                 \
-                              memory_free, cuMemFree_v2, (DevicePointer at))                                           \
-                              row(host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags)) row(       \
-                                  host_free, cuMemFreeHost, (void* at)) row(copy, cuMemcpyAsync,                       \
-                                                                            (DevicePointer to, DevicePointer from,     \
-                                                                             size_t bytes, Stream stream))             \
-                                  row(module_load, cuModuleLoadDataEx,                                                 \
-                                      (Module * module, const void* image, unsigned count, int* options,               \
-                                       void** values)) row(module_unload, cuModuleUnload, (Module module))             \
-                                      row(module_function, cuModuleGetFunction,                                        \
-                                          (Function * function, Module module, const char* name))                      \
-                                          row(function_attribute, cuFuncGetAttribute,                                  \
-                                              (int* value, int attribute, Function function))                          \
+                      stream_destroy, cuStreamDestroy_v2, (Stream stream))                                             \
+                      row(event_create, cuEventCreate, (Event * event, unsigned flags)) row(                           \
+                          event_record, cuEventRecord, (Event event, Stream stream))                                   \
+                          row(event_query, cuEventQuery, (Event event)) row(                                           \
+                              event_destroy, cuEventDestroy_v2, (Event event)) row(memory_allocate, cuMemAlloc_v2,     \
+                                                                                   (DevicePointer * at, size_t bytes)) \
+                              row(memory_free, cuMemFree_v2, (DevicePointer at)) row(                                  \
+                                  host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags))            \
+                                  row(host_free, cuMemFreeHost, (void* at)) row(                                       \
+                                      copy, cuMemcpyAsync,                                                             \
+                                      (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))             \
+                                      row(module_load, cuModuleLoadDataEx,                                             \
+                                          (Module * module, const void* image, unsigned count, int* options,           \
+                                           void** values)) row(module_unload, cuModuleUnload, (Module module))         \
+                                          row(module_function, cuModuleGetFunction,                                    \
+                                              (Function * function, Module module, const char* name))                  \
                                               row(function_set, cuFuncSetAttribute,                                    \
                                                   (Function function, int attribute, int value))                       \
                                                   row(graph_create, cuGraphCreate, (Graph * graph, unsigned flags))    \

@@ -216,10 +216,6 @@ VIREO_FAKE Result cuModuleGetFunction(Function* function, Module module, const c
   *function = module;
   return step_in_context();
 }
-VIREO_FAKE Result cuFuncGetAttribute(int* value, int, Function) {
-  *value = 0;
-  return kSuccess;
-}
 VIREO_FAKE Result cuFuncSetAttribute(Function, int, int) { return step_in_context(); }
 VIREO_FAKE Result cuGraphCreate(Graph* graph, unsigned) { return make<FakeGraph>(graph); }
 VIREO_FAKE Result cuGraphDestroy(Graph graph) { return destroy<FakeGraph>(graph); }
