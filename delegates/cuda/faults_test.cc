@@ -3,12 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <thread>
+#include <vector>
 
+#include "delegates/conformance/test_graph.h"
 #include "delegates/cuda/fake/control.h"
 #include "delegates/cuda/system.h"
 #include "delegates/gpu/device/table_testing.h"
+#include "sdk/ops/unary/unary_generated.h"
 #include "tests/support/roots.h"
 
 namespace vireo::cuda::faults_test {
@@ -261,6 +266,83 @@ TEST_F(FaultsTest, SessionsRunSideBySide) {
     });
   }
   for (std::thread& t : threads) t.join();
+  end();
+}
+
+// A model's file may hold kernels that are valid and write where they like. A card that lets them is not shown them.
+// The other tests load without a graph, so there is nothing to compare with.
+TEST_F(FaultsTest, OnlyWhatCompileMakesOfTheNodesIsLoaded) {
+  start();
+  flatbuffers::FlatBufferBuilder attrs;
+  attrs.Finish(attrs::CreateUnary(attrs));
+  TestNode negate;
+  negate.name = "negate";
+  negate.op = static_cast<uint16_t>(Op::kNeg);
+  negate.attrs_size = attrs.GetSize();
+  negate.attrs.assign(attrs.GetSize() / 8 + 1, 0);
+  std::memcpy(negate.attrs.data(), attrs.GetBufferPointer(), attrs.GetSize());
+  negate.inputs = {0};
+  negate.outputs = {1};
+  vireo_graph graph;
+  graph.values.resize(2);
+  for (TestValue& v : graph.values) {
+    v.type.dtype = DType::kF32;
+    v.type.shape = make_shape({100});
+  }
+  graph.nodes.push_back(std::move(negate));
+
+  const vireo_host host = test_host();
+  const uint32_t node = 0;
+  const int32_t input = 0, output = 1;
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &node;
+  part.inputs = &input;
+  part.outputs = &output;
+  part.node_count = part.input_count = part.output_count = 1;
+  gpu::testing::Fault fault;
+  struct Blob {
+    std::vector<uint64_t> words;
+    size_t bytes = 0;
+  } blob;
+  vireo_blob to = VIREO_BLOB_INIT;
+  to.context = &blob;
+  to.reserve = [](void* made, size_t bytes) -> void* {
+    auto& b = *static_cast<Blob*>(made);
+    b.bytes = bytes;
+    b.words.assign(bytes / 8 + 1, 0);
+    return b.words.data();
+  };
+  to.fault = &fault;
+  vireo_compiled found = VIREO_COMPILED_INIT;
+  ASSERT_EQ(d_->compile(device_, &host, &graph, &part, &to, &found), VIREO_OK) << fault.text;
+
+  const auto load = [&](const vireo_graph* shown) {
+    vireo_memory_request request = VIREO_MEMORY_REQUEST_INIT;
+    request.blob = blob.words.data();
+    request.blob_bytes = blob.bytes;
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    EXPECT_EQ(d_->memory(device_, &host, shown, &part, &request, &memory), VIREO_OK);
+    std::vector<std::max_align_t> state(memory.state_bytes / sizeof(std::max_align_t) + 1);
+    vireo_load_request with = VIREO_LOAD_REQUEST_INIT;
+    with.blob = blob.words.data();
+    with.blob_bytes = blob.bytes;
+    with.state = state.data();
+    with.fault = &fault;
+    void* loaded = nullptr;
+    const vireo_status status = d_->load(device_, &host, shown, &part, &with, &loaded);
+    if (status == VIREO_OK) d_->unload(loaded);
+    return status;
+  };
+  EXPECT_EQ(load(&graph), VIREO_OK) << fault.text;
+
+  auto* const text = reinterpret_cast<char*>(blob.words.data());
+  constexpr std::string_view kStore = "st.global.b32 [%a7+12]", kElsewhere = "st.global.b32 [%a7+92]";
+  char* const at = std::search(text, text + blob.bytes, kStore.begin(), kStore.end());
+  ASSERT_NE(at, text + blob.bytes);
+  std::copy(kElsewhere.begin(), kElsewhere.end(), at);
+  EXPECT_EQ(load(nullptr), VIREO_OK) << fault.text;  // nothing but the comparison refuses it
+  EXPECT_EQ(load(&graph), VIREO_INVALID_MODEL);
+  EXPECT_NE(std::string(fault.text).find("not what this version makes of its nodes"), std::string::npos) << fault.text;
   end();
 }
 
