@@ -1,94 +1,41 @@
 // What goes wrong in a driver, and what the delegate makes of it: with a CUDA that fails on demand.
-#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "delegates/conformance/test_graph.h"
 #include "delegates/cuda/fake/control.h"
 #include "delegates/cuda/system.h"
-#include "delegates/gpu/device/table_testing.h"
+#include "delegates/gpu/device/faults_testing.h"
 #include "sdk/ops/unary/unary_generated.h"
-#include "tests/support/roots.h"
 
 namespace vireo::cuda::faults_test {
 namespace {
 
-using fake::Control;
-using gpu::testing::Host;
 using gpu::testing::kRoom;
 
 constexpr Result kIllegalAddress = 700, kUncorrectable = 214, kNotSupported = 801;
 
-std::string fake_path() { return tests::build_path("test/libvireo_fake_cuda.so"); }
-
-class FaultsTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(setenv("VIREO_CUDA_LIBRARY", fake_path().c_str(), 1), 0);
-    void* const library = dlopen(fake_path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    ASSERT_NE(library, nullptr) << dlerror();
-    control_ = reinterpret_cast<fake::ControlFunction>(dlsym(library, VIREO_FAKE_CUDA_CONTROL))();
-    control_->~Control();
-    new (control_) Control();
+struct Api {
+  using Control = fake::Control;
+  static constexpr const char *kVariable = "VIREO_CUDA_LIBRARY", *kLibrary = "test/libvireo_fake_cuda.so",
+                              *kControl = VIREO_FAKE_CUDA_CONTROL;
+  static vireo_status open(const vireo_host* host, const vireo_delegate** out) {
+    return gpu::open_table("cuda", find_cards, VIREO_DELEGATE_ABI, host, out);
   }
-  void TearDown() override {
-    unsetenv("VIREO_CUDA_LIBRARY");
-    EXPECT_EQ(host_.lent, 0);
-    EXPECT_EQ(control_->contexts_left, 0);
+  static gpu::Target target() {
+    std::string why;
+    return find_cards(&why)->facts(0).target;
   }
-
-  const vireo_delegate* open() {
-    const vireo_delegate* d = nullptr;
-    EXPECT_EQ(gpu::open_table("cuda", find_cards, VIREO_DELEGATE_ABI, &host_.table, &d), VIREO_OK);
-    return d;
-  }
-  // The devices' names, and what was logged.
-  std::string devices() {
-    host_.log.clear();
-    const vireo_delegate* const d = open();
-    std::string names;
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    void* device = nullptr;
-    for (uint32_t i = 0; d->enumerate(d->self, nullptr, i, &info, &device) == VIREO_OK; ++i)
-      (names += info.name) += " ";
-    d->release(d->self);
-    EXPECT_EQ(control_->alive, 0);
-    return names + host_.log;
-  }
-
-  void start() {
-    d_ = open();
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    ASSERT_EQ(d_->enumerate(d_->self, nullptr, 0, &info, &device_), VIREO_OK) << host_.log;
-  }
-  void end() {
-    d_->release(d_->self);
-    EXPECT_EQ(control_->alive, 0);
-    EXPECT_EQ(control_->taken, 0);
-  }
-
-  Control* control_ = nullptr;
-  Host host_;
-  const vireo_delegate* d_ = nullptr;
-  void* device_ = nullptr;
+  static int64_t compiled(const Control& control) { return control.modules; }
+  static void expect_no_misuse(const Control& control) { EXPECT_EQ(control.contexts_left, 0); }
+  static void expect_left_after_loss(const Control&) {}  // CUDA has no instance that a lost device holds
 };
 
-// What the fake card is.
-gpu::Target fake_target() {
-  std::string why;
-  return find_cards(&why)->facts(0).target;
-}
-
-struct Session : gpu::testing::Session {
-  Session(const vireo_delegate* delegate, void* on, const vireo_host& with)
-      : gpu::testing::Session(delegate, on, with, fake_target()) {}
-};
+using FaultsTest = gpu::testing::GpuFaults<Api>;
 
 TEST_F(FaultsTest, WhatIsMissingIsSaid) {
   const auto says = [this](const char* text) {
@@ -120,7 +67,7 @@ TEST_F(FaultsTest, CodeIsOfTheCardsFamily) {
   for (const auto& [capability, ptx] : {std::pair{75, 75u}, {80, 80u}, {86, 80u}, {89, 80u}, {90, 90u}, {120, 90u}}) {
     control_->major = capability / 10;
     control_->minor = capability % 10;
-    EXPECT_EQ(fake_target().ptx, ptx) << capability;
+    EXPECT_EQ(Api::target().ptx, ptx) << capability;
   }
 }
 
@@ -188,85 +135,6 @@ TEST_F(FaultsTest, AnyCallMayFail) {
       if (HasFailure()) return;
     }
   }
-}
-
-TEST_F(FaultsTest, WantOfDeviceMemoryIsSaid) {
-  start();
-  void* buffer = nullptr;
-  EXPECT_EQ(d_->buffer_create(device_, &host_.table, 65u << 20, &buffer), VIREO_OUT_OF_ARENA);
-  EXPECT_EQ(d_->buffer_create(device_, &host_.table, UINT64_MAX, &buffer), VIREO_OUT_OF_ARENA);
-  EXPECT_EQ(d_->health(device_), VIREO_OK);
-  end();
-}
-
-TEST_F(FaultsTest, CancelWaitsForWhatEnds) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    control_->hangs = true;
-    ASSERT_EQ(s.submit(), VIREO_OK);
-    EXPECT_EQ(s.wait(0), VIREO_BUSY);
-    EXPECT_EQ(s.wait(5'000'000), VIREO_BUSY);
-    std::thread later([this] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      control_->hangs = false;
-    });
-    d_->cancel(s.loaded);
-    later.join();
-    EXPECT_EQ(s.wait(0), VIREO_CANCELLED);
-    EXPECT_EQ(d_->health(device_), VIREO_OK);
-    EXPECT_EQ(s.run(4), VIREO_OK);
-  }
-  end();
-}
-
-TEST_F(FaultsTest, WhatDoesNotEndIsLostAndKeepsItsMemory) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    control_->hangs = true;
-    ASSERT_EQ(s.submit(), VIREO_OK);
-    d_->cancel(s.loaded);
-    EXPECT_EQ(s.wait(0), VIREO_DEVICE_LOST);
-    EXPECT_EQ(d_->health(device_), VIREO_DEVICE_LOST);
-    EXPECT_EQ(s.submit(), VIREO_DEVICE_LOST);
-    EXPECT_EQ(s.write(s.buffer, 0), VIREO_DEVICE_LOST);
-  }
-  EXPECT_GT(control_->taken, 0);  // the card may still write there
-  EXPECT_EQ(d_->reset(device_), VIREO_OK);
-  control_->hangs = false;
-  {
-    Session s(d_, device_, host_.table);
-    EXPECT_EQ(s.run(50), VIREO_OK);
-  }
-  d_->release(d_->self);
-}
-
-TEST_F(FaultsTest, OneKernelIsCompiledOnce) {
-  start();
-  {
-    Session first(d_, device_, host_.table), second(d_, device_, host_.table);
-    ASSERT_EQ(first.run(1), VIREO_OK);
-    const int64_t made = control_->modules;
-    ASSERT_EQ(second.run(1), VIREO_OK);
-    EXPECT_EQ(control_->modules, made);
-  }
-  end();
-}
-
-TEST_F(FaultsTest, SessionsRunSideBySide) {
-  start();
-  std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < 4; ++t) {
-    threads.emplace_back([this, t] {
-      Session s(d_, device_, host_.table);
-      for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(s.run(t * 1000 + i), VIREO_OK) << s.fault.text;
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  end();
 }
 
 // A model's file may hold kernels that are valid and write where they like. A card that lets them is not shown them.
@@ -370,3 +238,7 @@ TEST_F(FaultsTest, AForkDestroysNothingOfItsParents) {
 
 }  // namespace
 }  // namespace vireo::cuda::faults_test
+
+namespace vireo::gpu::testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, GpuFaults, cuda::faults_test::Api);
+}  // namespace vireo::gpu::testing

@@ -1,84 +1,52 @@
 // The delegate on a Vulkan that fails on demand (fake/control.h), through its table.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "delegates/gpu/device/table_testing.h"
+#include "delegates/gpu/device/faults_testing.h"
 #include "delegates/vulkan/fake/control.h"
 #include "delegates/vulkan/vulkan.h"
-#include "tests/support/roots.h"
 
 namespace vireo::vulkan::faults_test {
 namespace {
 
-using fake::Control;
-
-std::string fake_path() { return tests::build_path("test/libvireo_fake_vulkan.so"); }
-
-using gpu::testing::Fault;
-using gpu::testing::Host;
-using gpu::testing::kBytes;
 using gpu::testing::kCount;
 using gpu::testing::kDepth;
 using gpu::testing::kRoom;
 
-class FaultsTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(setenv("VIREO_VULKAN_LIBRARY", fake_path().c_str(), 1), 0);
-    void* const library = dlopen(fake_path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    ASSERT_NE(library, nullptr) << dlerror();
-    control_ = reinterpret_cast<fake::ControlFunction>(dlsym(library, VIREO_FAKE_CONTROL))();
-    control_->~Control();
-    new (control_) Control();
+struct Api {
+  using Control = fake::Control;
+  static constexpr const char *kVariable = "VIREO_VULKAN_LIBRARY", *kLibrary = "test/libvireo_fake_vulkan.so",
+                              *kControl = VIREO_FAKE_CONTROL;
+  static vireo_status open(const vireo_host* host, const vireo_delegate** out) {
+    return vireo_vulkan_open(VIREO_DELEGATE_ABI, host, out);
   }
-  void TearDown() override {
-    unsetenv("VIREO_VULKAN_LIBRARY");
-    EXPECT_EQ(host_.lent, 0);
-    EXPECT_EQ(control_->misuse, 0);
+  static gpu::Target target() {
+    gpu::Target t;
+    t.subgroup = 32;
+    t.workgroup = t.workgroup_x = 128;
+    t.workgroup_y = t.workgroup_z = 64;
+    t.bindings = 8;
+    return t;
   }
-
-  const vireo_delegate* open() {
-    const vireo_delegate* d = nullptr;
-    EXPECT_EQ(vireo_vulkan_open(VIREO_DELEGATE_ABI, &host_.table, &d), VIREO_OK);
-    return d;
-  }
-  static void* device_of(const vireo_delegate* d, uint32_t index, vireo_device_info* info) {
-    void* device = nullptr;
-    return d->enumerate(d->self, nullptr, index, info, &device) == VIREO_OK ? device : nullptr;
-  }
-  // The devices' names, and what was logged.
-  std::string devices() {
-    const vireo_delegate* const d = open();
-    if (d == nullptr) return "";
-    std::string names;
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    for (uint32_t i = 0; device_of(d, i, &info) != nullptr; ++i) (names += info.name) += " ";
-    d->release(d->self);
-    EXPECT_EQ(control_->alive, 0);
-    return names + host_.log;
-  }
-
-  Control* control_ = nullptr;
-  Host host_;
+  static int64_t compiled(const Control& control) { return control.pipelines; }
+  static void expect_no_misuse(const Control& control) { EXPECT_EQ(control.misuse, 0); }
+  static void expect_left_after_loss(const Control& control) { EXPECT_EQ(control.instances, 1); }
 };
+
+using FaultsTest = gpu::testing::GpuFaults<Api>;
 
 TEST_F(FaultsTest, WhatIsMissingIsSaid) {
   setenv("VIREO_VULKAN_LIBRARY", "/nowhere/libvulkan.so.1", 1);
   EXPECT_NE(devices().find("vulkan: Vulkan's loader is not installed"), std::string::npos);
   setenv("VIREO_VULKAN_LIBRARY", fake_path().c_str(), 1);
   const auto says = [this](const char* text) {
-    host_.log.clear();
     const std::string found = devices();
     EXPECT_NE(found.find(text), std::string::npos) << found;
     SetUp();
@@ -96,7 +64,7 @@ TEST_F(FaultsTest, WhatIsMissingIsSaid) {
   control_->fail_at = 0;
   control_->result = VK_ERROR_INCOMPATIBLE_DRIVER;
   says("no driver for Vulkan is installed");
-  EXPECT_EQ(devices(), "vulkan " + host_.log);
+  EXPECT_EQ(devices(), "vulkan ");
 }
 
 TEST_F(FaultsTest, EachCardIsOneDevice) {
@@ -106,45 +74,13 @@ TEST_F(FaultsTest, EachCardIsOneDevice) {
   EXPECT_EQ(devices(), "vulkan ");
 }
 
-// What the fake card is.
-gpu::Target fake_target() {
-  gpu::Target t;
-  t.subgroup = 32;
-  t.workgroup = t.workgroup_x = 128;
-  t.workgroup_y = t.workgroup_z = 64;
-  t.bindings = 8;
-  return t;
-}
-
-struct Session : gpu::testing::Session {
-  Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const gpu::Target& target = fake_target())
-      : gpu::testing::Session(delegate, on, with, target) {}
-};
-
-class OneFaultyDevice : public FaultsTest {
- protected:
-  void start() {
-    d_ = open();
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    device_ = device_of(d_, 0, &info);
-    ASSERT_NE(device_, nullptr) << host_.log;
-  }
-  void end() {
-    d_->release(d_->self);
-    EXPECT_EQ(control_->alive, 0);
-    EXPECT_EQ(control_->taken, 0);
-  }
-  const vireo_delegate* d_ = nullptr;
-  void* device_ = nullptr;
-};
-
 // Products of halves are taken where the session allows them and the card has matrices. A part that was compiled for
 // other numbers is refused.
-TEST_F(OneFaultyDevice, MathIsTheSessions) {
+TEST_F(FaultsTest, MathIsTheSessions) {
   for (const bool matrices : {false, true}) {
     control_->matrices = matrices;
     start();
-    gpu::Target exact = fake_target();
+    gpu::Target exact = Api::target();
     exact.float16 = matrices;
     if (matrices) exact.units = {{16, 16, 16}};
     gpu::Target halves = exact;
@@ -163,7 +99,7 @@ TEST_F(OneFaultyDevice, MathIsTheSessions) {
   EXPECT_NE(host_.log.find("compiled for another device"), std::string::npos) << host_.log;
 }
 
-TEST_F(OneFaultyDevice, RunsThroughStagingAndThroughMappedMemory) {
+TEST_F(FaultsTest, RunsThroughStagingAndThroughMappedMemory) {
   for (const bool shares : {false, true}) {
     control_->shares_memory = shares;
     control_->uploads = 0;
@@ -182,25 +118,8 @@ TEST_F(OneFaultyDevice, RunsThroughStagingAndThroughMappedMemory) {
   }
 }
 
-TEST_F(OneFaultyDevice, LargeCopiesGoInPieces) {
-  start();
-  void* buffer = nullptr;
-  constexpr uint64_t kSize = (13u << 20) + 5;
-  ASSERT_EQ(d_->buffer_create(device_, &host_.table, kSize, &buffer), VIREO_OK);
-  std::vector<uint8_t> there(kSize), back(kSize);
-  uint32_t state = 1;
-  for (uint8_t& b : there) b = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-  ASSERT_EQ(d_->buffer_write(device_, buffer, 0, there.data(), kSize), VIREO_OK);
-  ASSERT_EQ(d_->buffer_read(device_, buffer, 0, back.data(), kSize), VIREO_OK);
-  EXPECT_TRUE(there == back);
-  EXPECT_EQ(d_->buffer_write(device_, buffer, kSize, there.data(), 8), VIREO_INVALID_ARGUMENT);
-  EXPECT_EQ(d_->buffer_read(device_, buffer, UINT64_MAX, back.data(), 8), VIREO_INVALID_ARGUMENT);
-  d_->buffer_release(device_, buffer);
-  end();
-}
-
 // Each call of Vulkan fails once, or from then on: then the run is right or says what it lacks, and nothing is left.
-TEST_F(OneFaultyDevice, AnyCallMayFail) {
+TEST_F(FaultsTest, AnyCallMayFail) {
   for (const bool shares : {false, true}) {
     for (const auto& [result, for_ever] : {std::pair{VK_ERROR_OUT_OF_DEVICE_MEMORY, false},
                                            {VK_ERROR_OUT_OF_HOST_MEMORY, false},
@@ -244,62 +163,7 @@ TEST_F(OneFaultyDevice, AnyCallMayFail) {
   }
 }
 
-TEST_F(OneFaultyDevice, WantOfDeviceMemoryIsSaid) {
-  start();
-  void* buffer = nullptr;
-  EXPECT_EQ(d_->buffer_create(device_, &host_.table, 65u << 20, &buffer), VIREO_OUT_OF_ARENA);
-  EXPECT_EQ(d_->buffer_create(device_, &host_.table, uint64_t{1} << 40, &buffer), VIREO_OUT_OF_ARENA);
-  EXPECT_EQ(d_->health(device_), VIREO_OK);
-  end();
-}
-
-TEST_F(OneFaultyDevice, CancelWaitsForWhatEnds) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    control_->hangs = true;
-    ASSERT_EQ(s.submit(), VIREO_OK);
-    EXPECT_EQ(s.wait(0), VIREO_BUSY);
-    EXPECT_EQ(s.wait(1'000'000), VIREO_BUSY);
-    std::thread later([this] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      control_->hangs = false;
-    });
-    d_->cancel(s.loaded);
-    later.join();
-    EXPECT_EQ(s.wait(0), VIREO_CANCELLED);
-    EXPECT_EQ(d_->health(device_), VIREO_OK);
-    EXPECT_EQ(s.run(4), VIREO_OK);
-  }
-  end();
-}
-
-TEST_F(OneFaultyDevice, WhatDoesNotEndIsLostAndKeepsItsMemory) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    control_->hangs = true;
-    ASSERT_EQ(s.submit(), VIREO_OK);
-    d_->cancel(s.loaded);
-    EXPECT_EQ(s.wait(0), VIREO_DEVICE_LOST);
-    EXPECT_EQ(d_->health(device_), VIREO_DEVICE_LOST);
-    EXPECT_EQ(s.submit(), VIREO_DEVICE_LOST);
-    EXPECT_EQ(s.write(s.buffer, 0), VIREO_DEVICE_LOST);
-  }
-  EXPECT_GT(control_->taken, 0);  // the card may still write there
-  EXPECT_EQ(d_->reset(device_), VIREO_OK);
-  control_->hangs = false;
-  {
-    Session s(d_, device_, host_.table);
-    EXPECT_EQ(s.run(50), VIREO_OK);
-  }
-  d_->release(d_->self);
-  EXPECT_EQ(control_->instances, 1);
-}
-
-TEST_F(OneFaultyDevice, AnInstanceOutlivesADeviceThatHangs) {
+TEST_F(FaultsTest, AnInstanceOutlivesADeviceThatHangs) {
   start();
   {
     Session s(d_, device_, host_.table);
@@ -312,7 +176,7 @@ TEST_F(OneFaultyDevice, AnInstanceOutlivesADeviceThatHangs) {
 }
 
 // Its threads are the process's: they end before anything that they use does, however long it takes.
-TEST_F(OneFaultyDevice, ADriverOnTheCpuIsWaitedFor) {
+TEST_F(FaultsTest, ADriverOnTheCpuIsWaitedFor) {
   control_->cpu = control_->shares_memory = control_->imports = true;
   start();
   {
@@ -321,10 +185,7 @@ TEST_F(OneFaultyDevice, ADriverOnTheCpuIsWaitedFor) {
     control_->hangs = true;
     ASSERT_EQ(s.submit(), VIREO_OK);
     EXPECT_EQ(s.wait(1'000'000), VIREO_BUSY);
-    std::thread later([this] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // longer than a card is waited for
-      control_->hangs = false;
-    });
+    std::thread later = goes_on_after(std::chrono::milliseconds(2500));  // longer than a card is waited for
     d_->cancel(s.loaded);
     EXPECT_FALSE(control_->hangs);
     later.join();
@@ -335,27 +196,7 @@ TEST_F(OneFaultyDevice, ADriverOnTheCpuIsWaitedFor) {
   end();
 }
 
-TEST_F(OneFaultyDevice, ABufferStaysUntilItsCopiesAreDone) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    void* buffer = nullptr;
-    ASSERT_EQ(d_->buffer_create(device_, &host_.table, kRoom, &buffer), VIREO_OK);
-    control_->hangs = true;
-    ASSERT_EQ(s.write(buffer, 7), VIREO_OK);  // on its way
-    std::thread later([this] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      control_->hangs = false;
-    });
-    d_->buffer_release(device_, buffer);
-    later.join();
-    EXPECT_EQ(d_->health(device_), VIREO_OK);
-  }
-  end();
-}
-
-TEST_F(OneFaultyDevice, AForkDestroysNothingOfItsParents) {
+TEST_F(FaultsTest, AForkDestroysNothingOfItsParents) {
   start();
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -369,7 +210,7 @@ TEST_F(OneFaultyDevice, AForkDestroysNothingOfItsParents) {
   end();
 }
 
-TEST_F(OneFaultyDevice, MappedMemoryIsNotWrittenUnderWork) {
+TEST_F(FaultsTest, MappedMemoryIsNotWrittenUnderWork) {
   control_->shares_memory = true;
   start();
   {
@@ -385,53 +226,7 @@ TEST_F(OneFaultyDevice, MappedMemoryIsNotWrittenUnderWork) {
   end();
 }
 
-TEST_F(OneFaultyDevice, RecordingsFollowTheirPlaces) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.run(1), VIREO_OK);
-    // More sets of places than recordings; then a new buffer, which may have an old one's address.
-    std::vector<void*> buffers(6);
-    for (void*& b : buffers) ASSERT_EQ(d_->buffer_create(device_, &host_.table, 2 * kRoom, &b), VIREO_OK);
-    for (uint32_t round = 0; round < 20; ++round) {
-      void*& b = buffers[round * 5 % buffers.size()];
-      ASSERT_EQ(s.write(b, round), VIREO_OK);
-      ASSERT_EQ(s.bind(b), VIREO_OK);
-      ASSERT_EQ(s.submit(), VIREO_OK);
-      ASSERT_EQ(s.wait(), VIREO_OK);
-      ASSERT_EQ(s.check(b, round), VIREO_OK);
-      if (round % 3 != 0) continue;
-      d_->buffer_release(device_, b);
-      ASSERT_EQ(d_->buffer_create(device_, &host_.table, 2 * kRoom, &b), VIREO_OK);
-    }
-    // Where they are unchanged nothing is recorded again.
-    ASSERT_EQ(s.bind(buffers[0]), VIREO_OK);
-    const int64_t calls = control_->calls;
-    ASSERT_EQ(s.bind(buffers[0]), VIREO_OK);
-    EXPECT_EQ(control_->calls, calls);
-    void* small = nullptr;
-    ASSERT_EQ(d_->buffer_create(device_, &host_.table, kRoom, &small), VIREO_OK);
-    EXPECT_EQ(s.bind(small), VIREO_INVALID_ARGUMENT);
-    EXPECT_EQ(s.bind(nullptr), VIREO_INVALID_ARGUMENT);
-    d_->buffer_release(device_, small);
-    for (void* b : buffers) d_->buffer_release(device_, b);
-  }
-  end();
-}
-
-TEST_F(OneFaultyDevice, OneKernelIsCompiledOnce) {
-  start();
-  {
-    Session first(d_, device_, host_.table), second(d_, device_, host_.table);
-    ASSERT_EQ(first.run(1), VIREO_OK);
-    const int64_t made = control_->pipelines;
-    ASSERT_EQ(second.run(1), VIREO_OK);
-    EXPECT_EQ(control_->pipelines, made);
-  }
-  end();
-}
-
-TEST_F(OneFaultyDevice, HostMemoryIsImportedWhereItCanBe) {
+TEST_F(FaultsTest, HostMemoryIsImportedWhereItCanBe) {
   alignas(4096) static uint8_t arena[4096];
   vireo_handle handle = VIREO_HANDLE_INIT;
   handle.kind = VIREO_HANDLE_HOST;
@@ -464,31 +259,9 @@ TEST_F(OneFaultyDevice, HostMemoryIsImportedWhereItCanBe) {
   end();
 }
 
-TEST_F(OneFaultyDevice, SessionsRunSideBySide) {
-  start();
-  std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < 4; ++t) {
-    threads.emplace_back([this, t] {
-      Session s(d_, device_, host_.table);
-      for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(s.run(t * 1000 + i), VIREO_OK) << s.fault.text;
-    });
-  }
-  for (std::thread& t : threads) t.join();
-  end();
-}
-
-TEST_F(OneFaultyDevice, BlobsAreChecked) {
-  start();
-  {
-    Session s(d_, device_, host_.table);
-    ASSERT_EQ(s.create(), VIREO_OK);
-    s.blob_bytes -= 9;
-    EXPECT_EQ(s.load(), VIREO_INVALID_MODEL);
-    s.blob_bytes = 0;
-    EXPECT_EQ(s.load(), VIREO_INVALID_MODEL);
-  }
-  end();
-}
-
 }  // namespace
 }  // namespace vireo::vulkan::faults_test
+
+namespace vireo::gpu::testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(Vulkan, GpuFaults, vulkan::faults_test::Api);
+}  // namespace vireo::gpu::testing
