@@ -60,62 +60,33 @@ std::string refuse_tiling(const AttentionProblem& p, const AttentionTiling& t, c
              : "attention of " + std::to_string(s.bytes()) + " bytes, more than this GPU shares";
 }
 
-class Attention {
+class Attention : AttentionBody {
  public:
   Attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target)
-      : p_(p), t_(t), s_(p, t), target_(target), numbers_(b_, target) {}
+      : AttentionBody(p, t, target), s_(p, t) {}
 
   Dispatch run() {
-    Dispatch out;
-    const int64_t tiles = (p_.queries + s_.rows - 1) / s_.rows;
-    out.groups = {static_cast<uint32_t>(tiles), static_cast<uint32_t>(p_.shares),
-                  static_cast<uint32_t>(count_of(p_.batch))};
     write();
-    out.program = std::move(b_.program());
-    out.program.name = "attention" + describe(p_.score);
-    out.program.size = {s_.lanes, 1, 1};
-    out.push = numbers_.words();
-    return out;
+    return take(s_.rows, s_.lanes);
   }
 
  private:
   void write() {
-    b_.program().unit = t_.unit;
-    for (const int64_t d : p_.batch) extents_.push_back(numbers_(d));
-    batch_ = unravel(b_.group(2), extents_);
-    queries_ = numbers_(p_.queries);
-    keys_ = numbers_(p_.keys);
-    const Value head = numbers_(p_.head), value_head = numbers_(p_.value_head);
-    const auto operand = [&](const MatrixView& view, uint32_t binding, int64_t lines, int64_t line, int64_t depth,
-                             int64_t step) {
-      return matrix_operand(b_, numbers_, view, binding, 0, lines, line, depth, step, batch_);
-    };
-    const ProductOperand q = operand(p_.q, 0, p_.queries, p_.q.row, p_.head, p_.q.column),
-                         k = operand(p_.k, 1, p_.keys, p_.k.row, p_.head, p_.k.column),
-                         v = operand(p_.v, 2, p_.value_head, p_.v.column, p_.keys, p_.v.row);
+    const Operands operands = find_operands();
     uint32_t binding = 3;
     Evaluator score(b_, target_, numbers_, p_.score, &binding);
     Evaluator epilogue(b_, target_, numbers_, p_.epilogue, &binding);
     epilogue.bind_outputs(numbers_, &binding);
-    row0_ = b_.group(0) * s_.rows;
-    lane_ = b_.lane();
+    find_tile(s_.rows);
     array_ = b_.shared(Type::kQuad, s_.quads());
     scores_ = s_.stage_k + s_.stage_v;
     shares_ = scores_ + s_.of_scores;
     make_matrices();
-    const int64_t share_keys = p_.shares > 1 ? p_.share_keys : p_.keys;
-    share_ = b_.group(1);
-    first_ = b_.u32(0);
-    end_ = keys_;
-    if (p_.shares > 1) {
-      const Value each = numbers_(share_keys);
-      first_ = share_ * each;
-      end_ = b_.select(first_ + each < keys_, first_ + each, keys_);
-    }
+    find_share();
     {
-      MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
+      MatrixStage qs(b_, target_, operands.q, s_.rows, s_.depth, s_.lanes, 0);
       qs.take(row0_, queries_, p_.queries, target_.open);
-      qs.fetch(b_.u32(0), head, p_.head, false);
+      qs.fetch(b_.u32(0), head_, p_.head, false);
       qs.keep(array_, b_.u32(0));
       b_.barrier();
       for (size_t i = 0; i < lefts_.size(); ++i)
@@ -123,31 +94,33 @@ class Attention {
                        qs.layout().pitch, !qs.layout().along_k);
       b_.barrier();
     }
-    MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
-        vs(b_, target_, v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
-    vs.take(b_.u32(0), value_head, p_.value_head, false);
-    Both both = {ks, vs, score, head};
+    MatrixStage ks(b_, target_, operands.k, t_.keys, s_.depth, s_.lanes, 0),
+        vs(b_, target_, operands.v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
+    vs.take(b_.u32(0), value_head_, p_.value_head, false);
+    Both both = {ks, vs, score};
     find_row();
     most_ = b_.variable(b_.f32(-INFINITY));
     sum_ = b_.variable(b_.f32(0));
-    if (share_keys <= t_.keys) {
+    if ((p_.shares > 1 ? p_.share_keys : p_.keys) <= t_.keys) {
       one_step(both);
     } else {
       all_steps(both);
     }
-    if (p_.shares > 1) write_statistics(binding);
-    finish(epilogue, value_head);
+    if (p_.shares > 1) {
+      const Value row = row0_ + row_;
+      b_.when((part_ == 0) & (row < queries_), [&] { write_statistics(binding, row, most_.get(), sum_.get()); });
+    }
+    finish(epilogue);
   }
 
   // What steps work with.
   struct Both {
     MatrixStage &ks, &vs;
     Evaluator& score;
-    Value head;
   };
   void fetch_keys(const Both& both, Value from) {
     both.ks.take(from, keys_, p_.keys, target_.open);
-    both.ks.fetch(b_.u32(0), both.head, p_.head, false);
+    both.ks.fetch(b_.u32(0), head_, p_.head, false);
   }
   void fetch_values(const Both& both, Value from) { both.vs.fetch(from, keys_, p_.keys, target_.open); }
 
@@ -346,55 +319,26 @@ class Attention {
     return {against, b_.select(total == none, none, b_.f32(1) / total)};
   }
 
-  // For who adds up the shares.
-  void write_statistics(uint32_t binding) {
-    const uint32_t words = b_.buffer(binding, Element::kWord, true);
-    const Value row = row0_ + row_;
-    b_.when((part_ == 0) & (row < queries_), [&] {
-      const Value batch = share_ * numbers_(count_of(p_.batch)) + b_.group(2);
-      const Value at = (batch * queries_ + row) * 2;
-      b_.store(words, at, most_.get());
-      b_.store(words, at + 1, sum_.get());
-    });
-  }
-
-  void finish(Evaluator& epilogue, Value value_head) {
+  void finish(Evaluator& epilogue) {
     for (size_t j = 0; j < sums_.size(); ++j)
       b_.matrix_store(sums_[j], array_, score_quad(line_of(j, sums_.size())), s_.scores);
     b_.barrier();
     const uint32_t fours = s_.columns / 4;
     b_.loop(lane_, b_.u32(s_.rows * fours), s_.lanes, [&](Value at) {
       const Value line = at / fours, four = at % fours, row = row0_ + line, column = four * 4;
-      b_.when((row < queries_) & (column < value_head), [&] {
+      b_.when((row < queries_) & (column < value_head_), [&] {
         const Value quad = b_.shared_load(array_, line * s_.scores + scores_ + four);
         std::array<Value, 4> sums;
         for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), Type::kF32);
-        const auto place = [&](Value c) {
-          std::vector<Value> there = batch_;
-          if (p_.shares > 1) there.insert(there.begin(), share_);
-          there.push_back(row);
-          there.push_back(c);
-          return there;
-        };
-        if (p_.value_head % 4 == 0) return epilogue.store_four(place(column), sums);
-        for (uint32_t j = 0; j < 4; ++j) {
-          b_.when(column + j < value_head,
-                  [&] { epilogue.store(epilogue.at(place(column + j), {sums[j]}), place(column + j)); });
-        }
+        store_four(epilogue, row, column, sums);
       });
     });
   }
 
-  const AttentionProblem& p_;
-  const AttentionTiling& t_;
   const Sizes s_;
-  const Target& target_;
-  Builder b_;
-  Numbers numbers_;
-  std::vector<Value> extents_, batch_, place_;
-  Value queries_, keys_, row0_, lane_, sub_row_, column_, row_, part_;
-  Value share_, first_, end_;  // of the keys
-  Variable most_, sum_;        // of a lane's scores, then of a row's
+  std::vector<Value> place_;
+  Value sub_row_, column_, row_, part_;
+  Variable most_, sum_;  // of a lane's scores, then of a row's
   uint32_t array_ = 0, scores_ = 0, shares_ = 0, left_ = 0, right_ = 0;
   std::vector<uint32_t> lefts_, products_, sums_;
 };

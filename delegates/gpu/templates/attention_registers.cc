@@ -19,7 +19,7 @@ constexpr float kLog2E = 1.44269504f;
 
 uint32_t up(int64_t n) { return static_cast<uint32_t>((n + kUnit - 1) / kUnit * kUnit); }
 
-// RegisterSizes of shared memory, in quads.
+// Sizes of shared memory, in quads.
 struct RegisterSizes {
   uint32_t rows, lanes, depth, columns;  // of a workgroup; elements of a head and of a value, rounded up
   uint32_t keys;                         // of a subgroup in a step
@@ -40,52 +40,32 @@ struct RegisterSizes {
   uint32_t merged(const AttentionTiling& t) const { return t.across > 1 ? t.across * rows * sums : 0; }
 };
 
-class RegisterAttention {
+class RegisterAttention : AttentionBody {
  public:
   RegisterAttention(const AttentionProblem& p, const AttentionTiling& t, const Target& target)
-      : p_(p), t_(t), s_(p, t), target_(target), numbers_(b_, target) {}
+      : AttentionBody(p, t, target), s_(p, t) {}
 
   Dispatch run() {
-    Dispatch out;
-    const int64_t tiles = (p_.queries + s_.rows - 1) / s_.rows;
-    out.groups = {static_cast<uint32_t>(tiles), static_cast<uint32_t>(p_.shares),
-                  static_cast<uint32_t>(count_of(p_.batch))};
     write();
-    out.program = std::move(b_.program());
-    out.program.name = "attention" + describe(p_.score);
-    out.program.size = {s_.lanes, 1, 1};
-    out.push = numbers_.words();
-    return out;
+    return take(s_.rows, s_.lanes);
   }
 
  private:
   void write() {
-    b_.program().unit = t_.unit;
-    for (const int64_t d : p_.batch) extents_.push_back(numbers_(d));
-    batch_ = unravel(b_.group(2), extents_);
-    queries_ = numbers_(p_.queries);
-    keys_ = numbers_(p_.keys);
-    const Value head = numbers_(p_.head), value_head = numbers_(p_.value_head);
-    const auto operand = [&](const MatrixView& view, uint32_t binding, int64_t lines, int64_t line, int64_t depth,
-                             int64_t step) {
-      return matrix_operand(b_, numbers_, view, binding, 0, lines, line, depth, step, batch_);
-    };
-    const ProductOperand q = operand(p_.q, 0, p_.queries, p_.q.row, p_.head, p_.q.column),
-                         k = operand(p_.k, 1, p_.keys, p_.k.row, p_.head, p_.k.column),
-                         v = operand(p_.v, 2, p_.value_head, p_.v.column, p_.keys, p_.v.row);
+    const Operands operands = find_operands();
     uint32_t binding = 3;
     Evaluator score(b_, target_, numbers_, p_.score, &binding);
     Evaluator epilogue(b_, target_, numbers_, p_.epilogue, &binding);
     epilogue.bind_outputs(numbers_, &binding);
     find_places();
-    MatrixStage ks(b_, target_, k, t_.keys, s_.depth, s_.lanes, 0),
-        vs(b_, target_, v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
+    MatrixStage ks(b_, target_, operands.k, t_.keys, s_.depth, s_.lanes, 0),
+        vs(b_, target_, operands.v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
     copies_ = ks.copies() && vs.copies() && 2 * s_.step() * 16 <= target_.stage_bytes;
     array_ = b_.shared(Type::kQuad, std::max((copies_ ? 2 : 1) * s_.step(), s_.merged(t_)));
     make_matrices();
-    load_queries(q, head);
-    vs.take(b_.u32(0), value_head, p_.value_head, false);
-    all_steps(ks, vs, score, head);
+    load_queries(operands.q);
+    vs.take(b_.u32(0), value_head_, p_.value_head, false);
+    all_steps(ks, vs, score);
     for (size_t r = 0; r < 2; ++r) {
       Value sum = sum_[r].get();
       sum = sum + b_.shuffle(sum, 1);
@@ -93,15 +73,14 @@ class RegisterAttention {
       sum_[r].set(sum);
     }
     if (t_.across > 1) {
-      put_together(epilogue, value_head, binding);
+      put_together(epilogue, binding);
     } else {
-      finish(epilogue, value_head, binding);
+      finish(epilogue, binding);
     }
   }
 
   void find_places() {
-    row0_ = b_.group(0) * s_.rows;
-    lane_ = b_.lane();
+    find_tile(s_.rows);
     const Value subgroup = b_.subgroup(), lane = lane_ % kLanes;
     down_ = subgroup / t_.across;
     across_ = subgroup % t_.across;
@@ -112,15 +91,7 @@ class RegisterAttention {
       rows_[r] = mine + static_cast<int64_t>(8 * r);
       row_inside_[r] = p_.queries % s_.rows == 0 && !target_.open ? b_.boolean(true) : rows_[r] < queries_;
     }
-    const int64_t share_keys = p_.shares > 1 ? p_.share_keys : p_.keys;
-    share_ = b_.group(1);
-    first_ = b_.u32(0);
-    end_ = keys_;
-    if (p_.shares > 1) {
-      const Value each = numbers_(share_keys);
-      first_ = share_ * each;
-      end_ = b_.select(first_ + each < keys_, first_ + each, keys_);
-    }
+    find_share();
     for (size_t r = 0; r < 2; ++r) {
       most_[r] = b_.variable(b_.f32(-INFINITY));
       sum_[r] = b_.variable(b_.f32(0));
@@ -136,10 +107,10 @@ class RegisterAttention {
     for (const uint32_t sum : sums_) b_.matrix_zero(sum);
   }
 
-  void load_queries(const ProductOperand& q, Value head) {
+  void load_queries(const ProductOperand& q) {
     MatrixStage qs(b_, target_, q, s_.rows, s_.depth, s_.lanes, 0);
     qs.take(row0_, queries_, p_.queries, target_.open);
-    qs.fetch(b_.u32(0), head, p_.head, false);
+    qs.fetch(b_.u32(0), head_, p_.head, false);
     qs.keep(array_, b_.u32(0));
     b_.barrier();
     for (uint32_t i = 0; i < lefts_.size(); ++i)
@@ -149,15 +120,15 @@ class RegisterAttention {
   }
 
   // While a step is worked on, the next one's keys and values are on their way.
-  void all_steps(MatrixStage& ks, MatrixStage& vs, Evaluator& score, Value head) {
+  void all_steps(MatrixStage& ks, MatrixStage& vs, Evaluator& score) {
     const Value zero = b_.u32(0), step = b_.u32(s_.step());
     const auto ask = [&](Value from, Value place) {
       ks.take(from, keys_, p_.keys, target_.open);
       if (copies_) {
-        ks.copy(array_, place, zero, head, p_.head, false);
+        ks.copy(array_, place, zero, head_, p_.head, false);
         vs.copy(array_, place, from, keys_, p_.keys, target_.open);
       } else {
-        ks.fetch(zero, head, p_.head, false);
+        ks.fetch(zero, head_, p_.head, false);
         vs.fetch(from, keys_, p_.keys, target_.open);
       }
     };
@@ -269,40 +240,19 @@ class RegisterAttention {
     return whole ? v : b_.select(inside, v, b_.f32(-INFINITY));
   }
 
-  std::vector<Value> place_of(Value row, Value column) {
-    std::vector<Value> there = batch_;
-    if (p_.shares > 1) there.insert(there.begin(), share_);
-    there.push_back(row);
-    there.push_back(column);
-    return there;
-  }
-  void write_statistics(uint32_t binding, Value row, Value most, Value sum) {
-    const uint32_t words = b_.buffer(binding, Element::kWord, true);
-    const Value batch = share_ * numbers_(count_of(p_.batch)) + b_.group(2);
-    const Value at = (batch * queries_ + row) * 2;
-    b_.store(words, at, most);
-    b_.store(words, at + 1, sum);
-  }
   Value inverse(Value sum) { return b_.select(sum == b_.f32(0), b_.f32(0), b_.f32(1) / sum); }
 
-  // Writes four results of one line, or those of them that there are.
-  void write_four(Evaluator& epilogue, Value row, Value column, Value value_head, const std::array<Value, 4>& four) {
-    b_.when((row < queries_) & (column < value_head), [&] {
-      if (p_.value_head % 4 == 0) return epilogue.store_four(place_of(row, column), four);
-      for (uint32_t j = 0; j < 4; ++j) {
-        const std::vector<Value> there = place_of(row, column + j);
-        b_.when(column + j < value_head, [&] { epilogue.store(epilogue.at(there, {four[j]}), there); });
-      }
-    });
+  void write_four(Evaluator& epilogue, Value row, Value column, const std::array<Value, 4>& four) {
+    b_.when((row < queries_) & (column < value_head_), [&] { store_four(epilogue, row, column, four); });
   }
 
-  void finish(Evaluator& epilogue, Value value_head, uint32_t binding) {
+  void finish(Evaluator& epilogue, uint32_t binding) {
     const std::array<Value, 2> scale = {inverse(sum_[0].get()), inverse(sum_[1].get())};
     const Value lane = lane_ % kLanes, row = row0_ + down_ * kUnit + line_ + (lane & 1) * 8;
     for (uint32_t j = 0; j < sums_.size(); ++j) {
       for (uint32_t e = 0; e < 8; ++e) b_.matrix_set(sums_[j], e, b_.matrix_element(sums_[j], e) * scale[e >> 1 & 1]);
       for (uint32_t half = 0; half < 2; ++half)
-        write_four(epilogue, row, (lane & 2) * 2 + (j * kUnit + half * 8), value_head, four_of(b_, sums_[j], half));
+        write_four(epilogue, row, (lane & 2) * 2 + (j * kUnit + half * 8), four_of(b_, sums_[j], half));
     }
     if (p_.shares <= 1) return;
     for (size_t r = 0; r < 2; ++r) {
@@ -312,7 +262,7 @@ class RegisterAttention {
   }
 
   // Subgroups beside each other have found sums over other keys, against other scores.
-  void put_together(Evaluator& epilogue, Value value_head, uint32_t binding) {
+  void put_together(Evaluator& epilogue, uint32_t binding) {
     const Value lane = lane_ % kLanes, line = across_ * s_.rows + down_ * kUnit + line_;
     for (uint32_t j = 0; j < sums_.size(); ++j) {
       for (uint32_t half = 0; half < 2; ++half) {
@@ -358,20 +308,13 @@ class RegisterAttention {
       }
       const Value scale = inverse(total);
       for (Value& v : sums) v = v * scale;
-      write_four(epilogue, row, four * 4, value_head, sums);
+      write_four(epilogue, row, four * 4, sums);
       if (p_.shares > 1) b_.when((four == 0) & (row < queries_), [&] { write_statistics(binding, row, most, total); });
     });
   }
 
-  const AttentionProblem& p_;
-  const AttentionTiling& t_;
   const RegisterSizes s_;
-  const Target& target_;
-  Builder b_;
-  Numbers numbers_;
-  std::vector<Value> extents_, batch_;
-  Value queries_, keys_, row0_, lane_, down_, across_, line_, column_;
-  Value share_, first_, end_;  // of the keys
+  Value down_, across_, line_, column_;
   std::array<Value, 2> rows_, row_inside_;
   std::array<Variable, 2> most_, sum_;  // of the lane's two queries
   bool copies_ = false;
