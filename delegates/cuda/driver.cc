@@ -107,8 +107,10 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   t.groups_y = attribute(kMaxGridY);
   t.groups_z = attribute(kMaxGridZ);
   t.shared_bytes = attribute(kMaxSharedPerBlock);
-  // Two workgroups of a multiprocessor share it. Copies that end later came with the eighth family.
-  t.stage_bytes = t.ptx >= 80 ? attribute(kMaxSharedPerBlockOnDemand) / 2 / 1024 * 1024 : 0;
+  // Copies that end later came with the eighth family. Units that read tiles are in cards of 9.0 only, and CUDA 12 is
+  // the first whose driver knows them.
+  t.stage_bytes = t.ptx >= 80 ? attribute(kMaxSharedPerBlockOnDemand) / 2048 * 2048 : 0;
+  t.tile_unit = capability == 90 && version >= 12000;
   t.bindings = 32;
   t.push_words = 64;
   t.buffer_bytes = kMostBytes;

@@ -1,9 +1,10 @@
 // How fast products run on the first card, and how far they are from float64.
 //
-//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN]]...
+//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN] or :TM,TN,STAGES]...
 //
 // X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
-// subgroup's part of it for the matrix unit, or 0 for the tiles of other units. Without arguments: a list of sizes.
+// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for the tiles of other units.
+// Without arguments: a list of sizes.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,7 @@
 #include "delegates/gpu/device/runner.h"
 #include "delegates/gpu/device/test_cards.h"
 #include "delegates/gpu/emit/kernel.h"
-#include "delegates/gpu/templates/product.h"
+#include "delegates/gpu/templates/product_body.h"
 #include "sdk/base/half.h"
 
 namespace vireo::gpu {
@@ -113,14 +114,16 @@ void bench(Runner* runner, const Size& s, const char* tile) {
     for (uint32_t& one : v) one = static_cast<uint32_t>(std::strtoul(at, &at, 10)), at += *at == ',';
     t.tile_m = v[0], t.tile_n = v[1], t.tile_k = v[2], t.sub_m = v[3], t.sub_n = v[4];
     t.depth_lanes = 0;
-    t.unit = {target.units[0].m, target.units[0].n, target.units[0].k, target.subgroup, target.units[0].known};
+    if (v[3] == 0) t = tile_tiling(v[0], v[1], v[2]);
+    if (v[3] != 0)
+      t.unit = {target.units[0].m, target.units[0].n, target.units[0].k, target.subgroup, target.units[0].known};
   }
   std::printf("%lld x %lld x %lld %s %s, ", static_cast<long long>(s.m), static_cast<long long>(s.n),
               static_cast<long long>(s.k), dtype_name(s.x), dtype_name(s.w));
-  std::printf(t.unit.m != 0        ? "matrices %u %u %u by %u %u: "
+  std::printf(t.unit.m != 0        ? "matrices %u %u %u by %u %u, %u stages: "
               : t.depth_lanes != 0 ? "rows %u columns %u: "
                                    : "tile %u %u %u: ",
-              t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.sub_m, t.sub_n);
+              t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.sub_m, t.sub_n, t.stages);
   const Dispatch d = make_product(p, t, target);
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
   const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),

@@ -118,7 +118,7 @@ std::string validate_spirv(const std::vector<uint32_t>& words, bool* found) {
   return why;
 }
 
-std::string assemble_ptx(const std::string& text, uint32_t sm, bool* found) {
+std::string assemble_ptx(const std::string& text, const std::string& level, bool* found) {
   // Where NVIDIA's toolkit puts it, if it is not on the path.
   const std::string tool = "PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin ptxas";
   *found = run_command(tool + " --version").empty();
@@ -127,8 +127,8 @@ std::string assemble_ptx(const std::string& text, uint32_t sm, bool* found) {
   if (!write_file(path, text.data(), text.size())) return "cannot write " + path;
   // -v: "0 bytes spill stores" and so on for each entry. What spills more than some words is too large a tiling.
   const std::string log = path + ".log", first = " " + log + " | head -n 5";
-  std::string why = run_command(tool + " -v -arch sm_" + std::to_string(sm) + " -o " + path + ".cubin " + path + " >" +
-                                log + " 2>&1 || { grep -i -E 'error|fatal'" + first +
+  std::string why = run_command(tool + " -v -arch sm_" + level + " -o " + path + ".cubin " + path + " >" + log +
+                                " 2>&1 || { grep -i -E 'error|fatal'" + first +
                                 "; exit 1; }; ! grep -q '[1-9][0-9][0-9][0-9]* bytes spill' " + log +
                                 " || { grep -B 3 '[1-9][0-9][0-9][0-9]* bytes spill'" + first + "; exit 1; }");
   for (const char* end : {"", ".cubin", ".log"}) remove((path + end).c_str());

@@ -42,9 +42,9 @@ std::string validate_spirv(const std::vector<uint32_t>& words, bool* found);
 // Whether that spirv-val knows cooperative matrices; tells it once where it does not.
 bool validates_matrices();
 
-// What ptxas says of a text for cards of capability `sm`: "" where it assembles without spills, or where there is no
-// ptxas (*found is then false).
-std::string assemble_ptx(const std::string& text, uint32_t sm, bool* found);
+// What ptxas says of a text for cards of capability `level`, "75" or "90a": "" where it assembles without spills, or
+// where there is no ptxas (*found is then false).
+std::string assemble_ptx(const std::string& text, const std::string& level, bool* found);
 
 }  // namespace vireo::gpu
 

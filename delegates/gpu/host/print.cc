@@ -30,7 +30,8 @@ class Printer {
         "extern \"C\" int " + symbol_ +
         "(void* const* bindings, const uint64_t* bytes, const uint32_t* push, const uint32_t* groups, int backwards) "
         "{\n(void)bindings; (void)bytes; (void)push;\nconst uint32_t lanes = " +
-        lanes + ";\nint wrong = 0;\nuint32_t group[3];\ncopy_groups copies; (void)copies;\n" +
+        lanes +
+        ";\nint wrong = 0;\nuint32_t group[3];\ncopy_groups copies; (void)copies;\ntile_groups tiles; (void)tiles;\n" +
         "for (group[2] = 0; group[2] < groups[2]; ++group[2])\nfor (group[1] = 0; group[1] < groups[1]; ++group[1])\n"
         "for (group[0] = 0; group[0] < groups[0]; ++group[0]) {\n";
     for (uint32_t i = 0; i < p_.body.size(); ++i) statement(i);
@@ -46,11 +47,13 @@ class Printer {
     return op == Op::kConstant || op == Op::kPush || op == Op::kGroup || op == Op::kLane || op == Op::kSubgroup;
   }
   static bool is_matrix(Op op) {
-    return op == Op::kMatrixZero || op == Op::kMatrixLoad || op == Op::kMatrixMultiply || op == Op::kMatrixStore;
+    return op == Op::kMatrixZero || op == Op::kMatrixLoad || op == Op::kMatrixMultiply || op == Op::kMatrixStore ||
+           op == Op::kTileMultiply;
   }
   // What the whole workgroup does at once.
   static bool joins_lanes(Op op) {
-    return op == Op::kBarrier || op == Op::kCopyGroup || op == Op::kCopyWait || op == Op::kShuffle || is_matrix(op);
+    return op == Op::kBarrier || op == Op::kCopyGroup || op == Op::kCopyWait || op == Op::kShuffle ||
+           op == Op::kTileBegin || op == Op::kTileCommit || op == Op::kTileWait || is_matrix(op);
   }
 
   // Which blocks have a barrier or a matrix inside: they are the workgroup's, not a lane's. Marks their heads, elses
@@ -90,7 +93,7 @@ class Printer {
       f(s.b);
     } else if (s.op == Op::kMatrixLoad || s.op == Op::kMatrixStore) {
       f(s.b);
-    } else if (s.op == Op::kStore || s.op == Op::kSharedStore) {
+    } else if (s.op == Op::kStore || s.op == Op::kSharedStore || s.op == Op::kTileMultiply) {
       f(s.a);
       f(s.b);
     } else if (s.op == Op::kCopy) {
@@ -189,7 +192,9 @@ class Printer {
     return label(s.a) + "[l][" + (s.bits != 0 ? value(s.b) : "0") + "]";
   }
   std::string matrix_element(const Statement& s) const {
-    return label(s.a) + "[l / 32][matrix_place(l % 32, " + std::to_string(s.bits) + ")]";
+    const std::string lanes = std::to_string(p_.unit.lanes);
+    return label(s.a) + "[l / " + lanes + "][matrix_place(l % " + lanes + ", " + std::to_string(s.bits) + ", " +
+           std::to_string(p_.unit.n) + ")]";
   }
   // `touch`: 1 a lane reads it, 2 writes it.
   std::string shared(const Statement& s, const char* touch) const {
@@ -223,6 +228,12 @@ class Printer {
       text_ += "for (uint32_t l = 1; l < lanes; ++l) if (" + value(i) + " != " + value(i, "0") + ") wrong = 2;\n";
   }
 
+  void agree_in_group(uint32_t i) {
+    if (is_inline(p_.body[i].op)) return;
+    text_ += "for (uint32_t l = first; l < first + " + std::to_string(p_.unit.lanes) + "; ++l) if (" + value(i) +
+             " != " + value(i, "first") + ") wrong = 2;\n";
+  }
+
   // Subgroups one after another; an operand is the first lane's, and the others' must be the same.
   void matrix_statement(const Statement& s) {
     const Unit& u = p_.unit;
@@ -235,11 +246,17 @@ class Printer {
     } else if (s.op == Op::kMatrixMultiply) {
       text_ += "matrix_multiply(" + of(s.a) + ", " + of(s.b) + ", " + of(s.c) + number(u.m) + number(u.n) +
                number(u.k) + ");\n";
+    } else if (s.op == Op::kTileMultiply) {
+      agree_in_group(s.a);
+      agree_in_group(s.b);
+      const TilePlace place = tile_place_of(s.bits);
+      const std::string memory = symbol_ + "_s" + std::to_string(place.array);
+      text_ += "tiles.add({" + of(s.c) + ", " + memory + number(u.m) + number(u.n) + number(u.k) + ", " +
+               value(s.a, "first") + ", " + value(s.b, "first") + number(place.depth) + number(place.block) +
+               (place.left_turned ? ", true" : ", false") + (place.right_turned ? ", true" : ", false") + "}, " +
+               memory + "_t" + number(p_.shared[place.array].count) + ", &wrong);\n";
     } else {
-      if (!is_inline(p_.body[s.b].op)) {
-        text_ += "for (uint32_t l = first; l < first + " + std::to_string(u.lanes) + "; ++l) if (" + value(s.b) +
-                 " != " + value(s.b, "first") + ") wrong = 2;\n";
-      }
+      agree_in_group(s.b);
       const auto array = static_cast<uint32_t>(s.bits & 0x7fffffff);
       const std::string memory = symbol_ + "_s" + std::to_string(array);
       const bool stores = s.op == Op::kMatrixStore;
@@ -272,6 +289,12 @@ class Printer {
         break;
       case Op::kCopyWait:
         text_ += "copies.wait(" + std::to_string(s.bits) + ");\n";
+        break;
+      case Op::kTileCommit:
+        text_ += "tiles.close();\n";
+        break;
+      case Op::kTileWait:
+        text_ += "tiles.wait(" + std::to_string(s.bits) + ");\n";
         break;
       case Op::kIf:
         agree(s.a);
@@ -442,16 +465,56 @@ static void matrix_store(const float* v, quad* to, uint8_t* uses, uint32_t count
     to[touched(uses, q, 8, wrong)].w[c % 4] = __builtin_bit_cast(uint32_t, v[r * columns + c]);
   }
 }
-static uint32_t matrix_place(uint32_t lane, uint32_t e) {
-  return (lane / 4 + 8 * (e >> 1 & 1)) * 16 + 8 * (e >> 2) + 2 * (lane & 3) + (e & 1);
+static uint32_t matrix_place(uint32_t lane, uint32_t e, uint32_t columns) {
+  return (lane / 32 * 16 + lane % 32 / 4 + 8 * (e >> 1 & 1)) * columns + 8 * (e >> 2) + 2 * (lane & 3) + (e & 1);
 }
 static void matrix_set_left(float* to, uint32_t lane, quad q) {
-  for (uint32_t e = 0; e < 8; ++e) to[matrix_place(lane, e)] = float_of_half(q.w[e / 2] >> e % 2 * 16 & 0xffff);
+  for (uint32_t e = 0; e < 8; ++e) to[matrix_place(lane, e, 16)] = float_of_half(q.w[e / 2] >> e % 2 * 16 & 0xffff);
 }
 static void matrix_multiply(const float* a, const float* b, float* sum, uint32_t m, uint32_t n, uint32_t k) {
   for (uint32_t i = 0; i < m; ++i) for (uint32_t l = 0; l < k; ++l) for (uint32_t j = 0; j < n; ++j)
     sum[i * n + j] += a[i * k + l] * b[l * n + j];
 }
+// Products of tiles happen when they are waited for, with what lies in shared memory then.
+struct tile_product {
+  float* sum;
+  const quad* memory;
+  uint32_t m, n, k, left, right, depth, block;
+  bool left_turned, right_turned;
+  static uint32_t half(uint32_t first, uint32_t line, uint32_t k, uint32_t block, bool turned) {
+    const uint32_t r = turned ? k : line, at = turned ? line % 64 : k;
+    return (first + (turned ? line / 64 * block : 0) + r * 8 + ((at / 8) ^ (r & 7))) * 8 + at % 8;
+  }
+  uint32_t left_half(uint32_t i, uint32_t l) const { return half(left, i, depth + l, block, left_turned); }
+  uint32_t right_half(uint32_t j, uint32_t l) const { return half(right, j, depth + l, block, right_turned); }
+  float at(uint32_t half) const { return float_of_half(memory[half / 8].w[half % 8 / 2] >> half % 2 * 16 & 0xffff); }
+};
+struct tile_groups {
+  std::vector<std::vector<tile_product>> groups = {{}};
+  void add(const tile_product& p, uint8_t* uses, uint32_t count, int* wrong) {
+    if (p.left % 64 != 0 || p.right % 64 != 0) *wrong = 1;
+    for (uint32_t l = 0; l < p.k; ++l) for (uint32_t i = 0; i < p.m + p.n; ++i) {
+      const uint32_t q = (i < p.m ? p.left_half(i, l) : p.right_half(i - p.m, l)) / 8;
+      if (q >= count) { *wrong = 1; return; }
+      touched(uses, q, 4, wrong);
+    }
+    groups.back().push_back(p);
+  }
+  void close() { groups.emplace_back(); }
+  void wait(size_t left) {
+    for (size_t g = 0; g + 1 + left < groups.size(); ++g) {
+      for (const tile_product& p : groups[g]) {
+        std::vector<float> a(p.m * p.k), b(p.k * p.n);
+        for (uint32_t l = 0; l < p.k; ++l) {
+          for (uint32_t i = 0; i < p.m; ++i) a[i * p.k + l] = p.at(p.left_half(i, l));
+          for (uint32_t j = 0; j < p.n; ++j) b[l * p.n + j] = p.at(p.right_half(j, l));
+        }
+        matrix_multiply(a.data(), b.data(), p.sum, p.m, p.n, p.k);
+      }
+      groups[g].clear();
+    }
+  }
+};
 )";
 }
 

@@ -87,6 +87,12 @@ class Builder {
     append({Op::kMatrixSet, Type::kF32, sum, v.id, 0, element});
   }
   void matrix_set_left(uint32_t left, Value quad) { append({Op::kMatrixSetLeft, Type::kQuad, left, quad.id}); }
+  void tile_begin() { append({Op::kTileBegin}); }
+  void tile_multiply(Value left, Value right, uint32_t sum, const TilePlace& place) {
+    append({Op::kTileMultiply, Type::kNone, left.id, right.id, sum, bits_of(place)});
+  }
+  void tile_commit() { append({Op::kTileCommit}); }
+  void tile_wait(uint32_t left) { append({Op::kTileWait, Type::kNone, 0, 0, 0, left}); }
   Value shuffle(Value v, uint32_t mask) { return make_fresh({Op::kShuffle, v.type, v.id, 0, 0, mask}); }
 
   Variable variable(Type type, uint32_t count = 1);

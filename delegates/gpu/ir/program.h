@@ -58,12 +58,22 @@ enum class Op : uint8_t {
   kMatrixLoad,      // a: an operand, b: its first quad; bits: matrix_place()
   kMatrixMultiply,  // sum c += a b
   kMatrixStore,     // a: a sum, b: its first quad; bits: matrix_place(), not turned
-  // Where it is known how a unit spreads its matrices over lanes (Unit::known): 16 x 16 over 32 of them. Element e of a
-  // lane l is that of line l / 4 + 8 (e >> 1 & 1) and column 8 (e >> 2) + 2 (l & 3) + (e & 1).
+  // Where it is known how a unit spreads its matrices over lanes (Unit::known): 16 lines over each 32 of its lanes.
+  // Element e of a lane l of them is that of line l / 4 + 8 (e >> 1 & 1) and column 8 (e >> 2) + 2 (l & 3) + (e & 1).
   kMatrixElement,  // element `bits` of sum a, kF32
   kMatrixSet,      // element `bits` of sum a becomes b
   kMatrixSetLeft,  // a: a left operand, b: a kQuad of the lane's eight elements in their order, as halves
-  kShuffle,        // a of the lane whose number differs in the bits of `bits`; all lanes of the workgroup come to it
+  // A unit that reads its operands where they lie in shared memory (Unit::reads_tiles). A tile is lines of eight quads,
+  // neighbours along k, or along m or n where it is turned: then 64 of them, and `block` quads further the next
+  // 64. Line r has its quad q at q ^ (r & 7), and a tile begins at a multiple of 64 quads. The products run while lanes
+  // go on: those since the last kTileCommit are one group, and kTileWait leaves the newest `bits` groups under way.
+  // Nothing touches their sums before, nothing writes what they read, and kTileBegin stands between what lanes did with
+  // a sum and the next product into it.
+  kTileBegin,
+  kTileMultiply,  // sum c += unit.k of the depth of the tiles at a and b, quads; bits: tile_place()
+  kTileCommit,
+  kTileWait,
+  kShuffle,  // a of the lane whose number differs in the bits of `bits`; all lanes of the workgroup come to it
   // Numbers. Integers wrap. Floats: sums, differences and products are rounded once and never contracted.
   kAdd,
   kSubtract,
@@ -111,6 +121,20 @@ constexpr uint64_t matrix_place(uint32_t array, uint32_t pitch, bool turned) {
   return array | uint64_t{turned ? 1u : 0u} << 31 | uint64_t{pitch} << 32;
 }
 
+// Of kTileMultiply: which shared array, at which depth of the tiles, which of them are turned, and their blocks.
+struct TilePlace {
+  uint32_t array = 0, depth = 0, block = 0;
+  bool left_turned = false, right_turned = false;
+};
+constexpr uint64_t bits_of(const TilePlace& t) {
+  return t.array | uint64_t{t.depth} << 8 | uint64_t{t.block} << 24 | uint64_t{t.left_turned} << 56 |
+         uint64_t{t.right_turned} << 57;
+}
+constexpr TilePlace tile_place_of(uint64_t bits) {
+  return {static_cast<uint32_t>(bits & 0xff), static_cast<uint32_t>(bits >> 8 & 0xffff),
+          static_cast<uint32_t>(bits >> 24 & 0xffffffff), (bits >> 56 & 1) != 0, (bits >> 57 & 1) != 0};
+}
+
 constexpr bool is_comparison(Op op) {
   return op == Op::kEqual || op == Op::kNotEqual || op == Op::kLess || op == Op::kLessEqual;
 }
@@ -139,6 +163,10 @@ constexpr bool has_value(Op op) {
     case Op::kMatrixStore:
     case Op::kMatrixSet:
     case Op::kMatrixSetLeft:
+    case Op::kTileBegin:
+    case Op::kTileMultiply:
+    case Op::kTileCommit:
+    case Op::kTileWait:
       return false;
     default:
       return true;
@@ -159,11 +187,15 @@ struct SharedArray {
   uint32_t count = 0;
 };
 
-// What multiplies matrices: m x k by k x n halves into m x n floats, by the lanes of one subgroup. m 0: nothing.
+// What multiplies matrices: m x k by k x n halves into m x n floats, by the lanes of one subgroup, or by four of them
+// where it reads tiles. m 0: nothing.
 struct Unit {
   uint32_t m = 0, n = 0, k = 0;
-  uint32_t lanes = 0;  // of a subgroup
-  bool known = false;  // how it spreads a sum over lanes
+  uint32_t lanes = 0;        // that have a matrix
+  bool known = false;        // how it spreads a sum over lanes
+  bool reads_tiles = false;  // kTileMultiply in place of kMatrixLoad and kMatrixMultiply
+
+  uint32_t elements() const { return m * n / lanes; }  // of a lane's sum
 };
 
 struct Program {

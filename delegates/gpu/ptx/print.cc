@@ -46,7 +46,8 @@ class Printer {
            count + ">;\n.reg .b64 %a<" + number(addresses_ + 1) + ">;\n.reg .b32 %s<" + number(addresses_ + 1) +
            ">;\n.reg .b16 %h<2>;\n.reg .b32 %low, %high;\n" + declared_;
     for (size_t i = 0; i < p_.shared.size() && ptx_launch_bytes(p_) == 0; ++i)
-      out += ".shared .align 16 .b8 shared" + number(i) + "[" + number(shared_bytes(p_.shared[i])) + "];\n";
+      out += ".shared .align " + number(p_.unit.reads_tiles ? 1024 : 16) + " .b8 shared" + number(i) + "[" +
+             number(shared_bytes(p_.shared[i])) + "];\n";
     for (uint32_t i = 0; i < p_.bindings; ++i) {
       out += ".reg .b64 %b" + number(i) + ";\nld.param.u64 %b" + number(i) + ", [b" + number(i) +
              "];\ncvta.to.global.u64 %b" + number(i) + ", %b" + number(i) + ";\n";
@@ -302,7 +303,8 @@ class Printer {
     return out + "}";
   }
   void matrix(uint32_t i) {
-    declared_ += p_.body[i].bits == 2 ? ".reg .f32 %m" + number(i) + "_<8>;\n" : ".reg .b32 %m" + number(i) + "_<4>;\n";
+    declared_ += p_.body[i].bits == 2 ? ".reg .f32 %m" + number(i) + "_<" + number(p_.unit.elements()) + ">;\n"
+                                      : ".reg .b32 %m" + number(i) + "_<4>;\n";
   }
   // What a lane adds to the address of a matrix whose lines lie `pitch` quads apart: the line that it brings. Blocks
   // follow each other down the lines first, or along them.
@@ -352,21 +354,47 @@ class Printer {
     if (sums_.find(key) == sums_.end()) {
       const std::string r = "%sum" + number(sums_.size());
       prologue_ = ".reg .b32 " + r + ";\n" + prologue_ +
-                  "{\n.reg .b32 %x<3>;\nmov.u32 %x0, %tid.x;\nand.b32 %x0, %x0, 31;\nshr.u32 %x1, %x0, 2;\n" +
-                  "and.b32 %x2, %x0, 3;\nmul.lo.u32 %x1, %x1, " + number(uint64_t{pitch} * 16) + ";\nmad.lo.u32 " + r +
-                  ", %x2, 8, %x1;\n}\n";
+                  "{\n.reg .b32 %x<4>;\nmov.u32 %x0, %tid.x;\nshr.u32 %x3, %x0, 5;\nand.b32 %x3, %x3, " +
+                  number(p_.unit.lanes / 32 - 1) + ";\nand.b32 %x0, %x0, 31;\nshr.u32 %x1, %x0, 2;\n" +
+                  "mad.lo.u32 %x1, %x3, 16, %x1;\nand.b32 %x2, %x0, 3;\nmul.lo.u32 %x1, %x1, " +
+                  number(uint64_t{pitch} * 16) + ";\nmad.lo.u32 " + r + ", %x2, 8, %x1;\n}\n";
       sums_.emplace(key, r);
     }
     const auto [index, offset] = split(s.b, 16);
     const std::string first = shared_address(static_cast<uint32_t>(s.bits & 0x7fffffff), index, 16);
     const std::string mine = "%s" + number(addresses_++);
     line("add.u32 " + mine + ", " + first + ", " + sums_.at(key));
-    for (uint32_t half = 0; half < 2; ++half) {
+    for (uint32_t half = 0; half < p_.unit.n / 8; ++half) {
       for (uint32_t low = 0; low < 2; ++low) {
         line("st.shared.v2.f32 " + behind(mine, offset + half * 32 + int64_t{low} * 8 * pitch * 16) + ", " +
              elements(s.a, half * 4 + low * 2, 2));
       }
     }
+  }
+
+  // ---- Tiles
+  //
+  // A descriptor of 64 bits says where an operand lies, in units of 16 bytes: where it begins, how far the next 64
+  // neighbours of a turned one are, how far the next eight lines are, and that quads lie as kTileMultiply has them.
+
+  std::string tile(uint32_t index, const TilePlace& place, bool turned) {
+    const auto [first, offset] = split(index, 16);
+    const std::string from = shared_address(place.array, first, 16), at = "%a" + number(addresses_++);
+    // A line is 128 bytes; where lines go along k, 16 of them are one step into the depth, else 32 bytes of each.
+    const int64_t begin = offset / 16 + (turned ? int64_t{place.depth} * 8 : place.depth / 8);
+    line("shr.u32 " + from + ", " + from + ", 4");
+    line("cvt.u64.u32 " + at + ", " + from);
+    const uint64_t rest = uint64_t{1} << 62 | uint64_t{64} << 32 | uint64_t{turned ? place.block : 1} << 16;
+    line("add.s64 " + at + ", " + at + ", " + number(rest + static_cast<uint64_t>(begin)));
+    return at;
+  }
+  void tile_multiply(const Statement& s) {
+    const TilePlace place = tile_place_of(s.bits);
+    const std::string left = tile(s.a, place, place.left_turned), right = tile(s.b, place, place.right_turned);
+    const Unit& u = p_.unit;
+    line("wgmma.mma_async.sync.aligned.m" + number(u.m) + "n" + number(u.n) + "k" + number(u.k) + ".f32.f16.f16 " +
+         elements(s.c, 0, u.elements()) + ", " + left + ", " + right + ", 1, 1, 1, " +
+         (place.left_turned ? "1, " : "0, ") + (place.right_turned ? "1" : "0"));
   }
 
   void shuffle_wide(uint32_t i) {
@@ -545,7 +573,9 @@ class Printer {
       case Op::kCopyGroup:
         return line("cp.async.commit_group");
       case Op::kCopyWait:
-        return line("cp.async.wait_group " + number(s.bits));
+        line("cp.async.wait_group " + number(s.bits));
+        if (p_.unit.reads_tiles) line("fence.proxy.async.shared::cta");  // units see what lanes wrote
+        return;
       case Op::kIf:
         return begin_if(i);
       case Op::kElse:
@@ -561,7 +591,7 @@ class Printer {
       case Op::kMatrix:
         return matrix(i);
       case Op::kMatrixZero:
-        for (uint32_t e = 0; e < 8; ++e) line("mov.f32 " + element(s.a, e) + ", 0f00000000");
+        for (uint32_t e = 0; e < p_.unit.elements(); ++e) line("mov.f32 " + element(s.a, e) + ", 0f00000000");
         return;
       case Op::kMatrixLoad:
         return matrix_load(s);
@@ -576,6 +606,14 @@ class Printer {
       case Op::kMatrixSetLeft:
         for (uint32_t w = 0; w < 4; ++w) line("mov.b32 " + element(s.a, w) + ", " + part(s.b, w));
         return;
+      case Op::kTileBegin:
+        return line("wgmma.fence.sync.aligned");
+      case Op::kTileMultiply:
+        return tile_multiply(s);
+      case Op::kTileCommit:
+        return line("wgmma.commit_group.sync.aligned");
+      case Op::kTileWait:
+        return line("wgmma.wait_group.sync.aligned " + number(s.bits));
       case Op::kShuffle:
         if (is_wide(s.type)) return shuffle_wide(i);
         return line("shfl.sync.bfly.b32 " + value(i) + ", " + value(s.a) + ", " + number(s.bits) + ", 31, 0xffffffff");
@@ -596,11 +634,12 @@ class Printer {
 }  // namespace
 
 std::string ptx_head(const Target& target) {
-  // Version 7.8 is the first that knows the ninth family.
-  const char* const level = target.ptx >= 90   ? ".version 7.8\n.target sm_90\n"
+  // Version 7.8 is the first that knows the ninth family, 8.0 the first that knows what only its cards have.
+  const char* const level = target.tile_unit   ? ".version 8.0\n.target sm_90a\n"
+                            : target.ptx >= 90 ? ".version 7.8\n.target sm_90\n"
                             : target.ptx >= 80 ? ".version 7.0\n.target sm_80\n"
                                                : ".version 6.5\n.target sm_75\n";
-  return std::string(level) + ".address_size 64\n.extern .shared .align 16 .b8 shared[];\n";
+  return std::string(level) + ".address_size 64\n.extern .shared .align 1024 .b8 shared[];\n";
 }
 
 uint32_t ptx_launch_bytes(const Program& program) {

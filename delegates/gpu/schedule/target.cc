@@ -38,6 +38,7 @@ std::string text_of(const Target& t) {
     number("x", u.k);
     ability("q", u.known);
   }
+  ability(" tiles", t.tile_unit);
   ability(" shuffles", t.shuffles);
   ability(" halves", t.half_products);
   return text;

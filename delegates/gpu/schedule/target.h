@@ -24,7 +24,8 @@ struct Target {
   uint32_t workgroup_x = 128, workgroup_y = 128, workgroup_z = 64;
   uint32_t groups_x = 65535, groups_y = 65535, groups_z = 65535;  // the most workgroups of a launch
   uint32_t shared_bytes = 16384;                                  // of a workgroup
-  uint32_t stage_bytes = 0;          // ... for quads that are copied there meanwhile; 0: there are no such copies
+  // ... for quads that are copied there meanwhile; with half of it, two workgroups run at once. 0: no such copies.
+  uint32_t stage_bytes = 0;
   uint32_t bindings = 4;             // storage buffers of a kernel
   uint32_t push_words = 32;          // words of push constants
   uint64_t buffer_bytes = 1u << 27;  // the most that one binding may span
@@ -39,9 +40,11 @@ struct Target {
   bool keeps_denormals32 = false;
   bool rounds_even32 = false;
   std::vector<MatrixUnit> units;  // the first that fits is used; then every subgroup has `subgroup` lanes
-  bool shuffles = false;          // lanes of a subgroup, which are neighbours, exchange values (Op::kShuffle)
-  bool half_products = false;     // the caller takes products whose float32 operands are rounded to float16
-  bool dot8 = false;              // dot products of four signed or unsigned bytes into 32 bits
+  // Behind them one that reads tiles of halves from shared memory: 64 x 16 by 16 x n, n up to 256, by four subgroups.
+  bool tile_unit = false;
+  bool shuffles = false;       // lanes of a subgroup, which are neighbours, exchange values (Op::kShuffle)
+  bool half_products = false;  // the caller takes products whose float32 operands are rounded to float16
+  bool dot8 = false;           // dot products of four signed or unsigned bytes into 32 bits
   // Not the device's, and not in its text: extents change from run to run. Few programs serve all of them, because
   // nothing in them follows from what divides an extent that may change.
   bool open = false;

@@ -60,7 +60,7 @@ class RegisterAttention : AttentionBody {
     find_places();
     MatrixStage ks(b_, target_, operands.k, t_.keys, s_.depth, s_.lanes, 0),
         vs(b_, target_, operands.v, s_.columns, t_.keys, s_.lanes, s_.stage_k);
-    copies_ = ks.copies() && vs.copies() && 2 * s_.step() * 16 <= target_.stage_bytes;
+    copies_ = ks.copies() && vs.copies() && 2 * s_.step() * 16 <= target_.stage_bytes / 2;
     array_ = b_.shared(Type::kQuad, std::max((copies_ ? 2 : 1) * s_.step(), s_.merged(t_)));
     make_matrices();
     load_queries(operands.q);

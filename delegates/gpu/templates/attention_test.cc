@@ -189,7 +189,7 @@ std::vector<Target> targets() {
   Target known = unit_target();
   known.units = {{16, 16, 16, true}};
   Target copies = known;
-  copies.stage_bytes = 48u << 10;
+  copies.stage_bytes = 96u << 10;
   return {unit_target(), known, copies, opened(unit_target()), opened(known), opened(copies)};
 }
 

@@ -322,10 +322,10 @@ std::vector<Value> Evaluator::at(const std::vector<Value>& place, const std::vec
   return values;
 }
 
-size_t Evaluator::size() const {
+size_t code_size(const Expression& e) {
   constexpr size_t kLong = 12;  // statements of a function that is a polynomial, in those of a sum
-  size_t all = e_.inputs.size() + e_.outputs.size();
-  for (const Step& s : e_.steps)
+  size_t all = e.inputs.size() + e.outputs.size();
+  for (const Step& s : e.steps)
     all += s.function >= Function::kExp && s.function <= Function::kErf && s.function != Function::kRelu ? kLong : 1;
   return all;
 }
@@ -346,7 +346,7 @@ bool lies_in_fours(const View& view) {
 }
 }  // namespace
 
-// Of an input whose last stride is 0, or that lies in fours and has elements of 32 bits.
+// Of an input whose last stride is 0, or that lies in fours and has elements of 16 or 32 bits.
 std::array<Value, 4> Evaluator::read_four(size_t input, const std::vector<Value>& place) {
   const DType dtype = e_.inputs[input].dtype;
   const Value at = index(inputs_[input], place);
@@ -354,8 +354,18 @@ std::array<Value, 4> Evaluator::read_four(size_t input, const std::vector<Value>
     const Value one = elements_.load({dtype, bindings_[input]}, at);
     return {one, one, one, one};
   }
-  const Value quad = b_.load(Type::kQuad, b_.buffer(bindings_[input], Element::kQuad, false), at >> 2);
   std::array<Value, 4> out;
+  if (dtype_bits(dtype) == 16) {
+    const uint32_t buffer = b_.buffer(bindings_[input], Element::kWord, false);
+    const std::array<Value, 2> words = {b_.load(Type::kU32, buffer, at >> 1),
+                                        b_.load(Type::kU32, buffer, (at >> 1) + 1)};
+    for (uint32_t j = 0; j < 4; ++j) {
+      out[j] = dtype == DType::kF16 && b_.converts_halves ? b_.unpack_half(words[j / 2], j % 2)
+                                                          : decode(dtype, words[j / 2] >> (16 * (j % 2)) & 0xffff);
+    }
+    return out;
+  }
+  const Value quad = b_.load(Type::kQuad, b_.buffer(bindings_[input], Element::kQuad, false), at >> 2);
   for (uint32_t j = 0; j < 4; ++j) out[j] = decode(dtype, b_.part(quad, j));
   return out;
 }
@@ -391,7 +401,8 @@ Evaluator::Four Evaluator::four_at(const std::vector<Value>& place, const std::a
     for (const Input& other : e_.inputs)
       is_index = is_index || (other.view.gather_axis >= 0 && static_cast<size_t>(other.view.gather_input) == i);
     const bool at_once = !in.given && !in.indexed && !picks && !is_index && !in.view.strides.empty() &&
-                         (in.view.strides.back() == 0 || (lies_in_fours(in.view) && dtype_bits(in.dtype) == 32));
+                         (in.view.strides.back() == 0 ||
+                          (lies_in_fours(in.view) && (dtype_bits(in.dtype) == 32 || dtype_bits(in.dtype) == 16)));
     const std::array<Value, 4> all = at_once ? read_four(i, place) : given;
     for (size_t j = 0; j < 4; ++j)
       values[j].push_back(at_once || in.given ? all[j] : in.indexed ? Value() : read(i, places[j], values[j]));

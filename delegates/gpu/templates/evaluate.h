@@ -21,6 +21,7 @@ std::string describe(const Expression& expression);
 // Whether a step asks for a coordinate: the space then keeps its axes.
 bool sees_places(const Expression& expression);
 uint32_t bound_inputs(const Expression& expression);  // those that have a buffer
+size_t code_size(const Expression& expression);       // a measure of its code
 
 class Evaluator {
  public:
@@ -37,7 +38,7 @@ class Evaluator {
                         const std::vector<Value>* neighbour = nullptr);
   Value output(const std::vector<Value>& values, size_t i) const;
   bool reports() const { return e_.reports(); }
-  size_t size() const;  // a measure of its code
+  size_t size() const { return code_size(e_); }
   DType output_type(size_t i) const { return e_.type_of(e_.outputs[i].value); }
 
   // The element of output `i` at a place.

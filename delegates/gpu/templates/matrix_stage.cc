@@ -9,6 +9,14 @@ TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t dep
   return {along_k, pitch, pitch * (along_k ? lines : depth)};
 }
 
+TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
+  TileLayout out = layout_of(operand, lines, depth);
+  out.pitch = kChunk;
+  out.block = depth * kChunk;
+  out.quads = lines * depth / kChunk;
+  return out;
+}
+
 uint32_t most_quads(uint32_t lines, uint32_t depth) {
   return std::max(lines * (depth / kChunk + 1), depth * (lines / kChunk + 1));
 }
@@ -27,14 +35,8 @@ std::array<Value, 4> four_of(Builder& b, uint32_t sum, uint32_t half) {
 }
 
 MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines,
-                         uint32_t depth, uint32_t lanes, uint32_t first)
-    : b_(builder),
-      target_(target),
-      operand_(operand),
-      lines_(lines),
-      depth_(depth),
-      first_(first),
-      layout_(layout_of(operand, lines, depth)) {
+                         uint32_t depth, uint32_t lanes, uint32_t first, const TileLayout& layout)
+    : b_(builder), target_(target), operand_(operand), lines_(lines), depth_(depth), first_(first), layout_(layout) {
   const bool along_k = layout_.along_k, wide = operand.neighbours > 1;
   const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, of_line = (along_k ? depth : lines) / kChunk;
   const uint32_t count = lines * depth / kChunk;
@@ -44,7 +46,12 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
     // Neighbouring lanes take neighbours in memory.
     const bool lines_first = along_k && !operand.k_is_fastest;
     const Value outer = lines_first ? at % lines : at / of_line, chunk = lines_first ? at / lines : at % of_line;
-    one.place = outer * layout_.pitch + chunk;
+    if (layout_.block == 0) {
+      one.place = outer * layout_.pitch + chunk;
+    } else {
+      const Value block = along_k ? b_.u32(0) : chunk / kChunk * layout_.block;
+      one.place = block + outer * layout_.pitch + ((chunk % kChunk) ^ (outer % kChunk));
+    }
     one.there = (turn + 1) * lanes > count ? at < count : b_.boolean(true);
     for (uint32_t e = 0; e < kChunk; e += of_piece) {
       const Value inner = chunk * kChunk + e;

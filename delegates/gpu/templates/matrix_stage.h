@@ -19,8 +19,11 @@ struct TileLayout {
   bool along_k;    // a quad's neighbours follow k
   uint32_t pitch;  // quads from a line to the next; from a k to the next where a quad follows lines
   uint32_t quads;
+  uint32_t block = 0;  // a tile as Op::kTileMultiply has it, and its blocks; 0: lines one after another
 };
 TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
+// The same for a unit that reads tiles: depth 64, and lines are multiples of 64 where a quad follows them, else of 8.
+TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
 // Whatever the layout: one quad more than a line needs, so that neighbouring lines begin in other banks.
 uint32_t most_quads(uint32_t lines, uint32_t depth);
 
@@ -32,7 +35,10 @@ class MatrixStage {
  public:
   // Tiles of lines x depth, multiples of 8, that `lanes` lanes fill, from quad `first` of a tile's memory on.
   MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines, uint32_t depth,
-              uint32_t lanes, uint32_t first);
+              uint32_t lanes, uint32_t first)
+      : MatrixStage(builder, target, operand, lines, depth, lanes, first, layout_of(operand, lines, depth)) {}
+  MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines, uint32_t depth,
+              uint32_t lanes, uint32_t first, const TileLayout& layout);
 
   // The next tiles are of the lines from `first` on, below `end`, which is `extent`.
   void take(Value first, Value end, int64_t extent, bool open);

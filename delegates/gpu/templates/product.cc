@@ -46,6 +46,9 @@ bool may_be_halves(DType x, DType w, DType sum, const Target& target) {
   return sum == DType::kF32 && is(x) && is(w);
 }
 
+// Types of which a tile goes to a matrix unit as it lies.
+bool is_copied(DType x, DType w) { return x == DType::kF16 && w == DType::kF16; }
+
 // ProductOperand::neighbours of an operand whose fastest axis has a stride of 1 and `extent` elements; every other
 // number that makes an index is in `others`.
 uint32_t neighbours_of(DType type, int64_t extent, const Extents& others) {
@@ -55,6 +58,33 @@ uint32_t neighbours_of(DType type, int64_t extent, const Extents& others) {
     if (v % count != 0) return 1;
   }
   return static_cast<uint32_t>(count);
+}
+
+uint32_t neighbours_of(const MatrixView& v, int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride) {
+  if (k_stride != 1 && line_stride != 1) return 1;
+  Extents others = v.batch;
+  others.push_back(v.offset);
+  others.push_back(k_stride == 1 ? line_stride : k_stride);
+  return neighbours_of(v.dtype, k_stride == 1 ? depth : lines, others);
+}
+
+// Whether w's k is one stride, `step`: then no tap has to be found.
+bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step);
+
+bool is_channels_last(const ConvolutionProblem& p) { return p.w.channel == 1 || p.channels == 1; }
+int64_t depth_of(const ConvolutionProblem& p) { return p.channels * p.window.taps() / p.shares; }
+
+uint32_t x_neighbours(const ConvolutionProblem& p) {
+  if (p.x.channel != 1 || !is_channels_last(p)) return 1;
+  const Extents others = {p.x.offset,     p.x.image,      p.x.spatial[0],
+                          p.x.spatial[1], p.x.spatial[2], p.shares > 1 ? depth_of(p) : 0};
+  return neighbours_of(p.x_dtype, p.channels, others);
+}
+uint32_t w_neighbours(const ConvolutionProblem& p) {
+  int64_t step = 0;
+  if (!is_linear(p, is_channels_last(p), &step)) return 1;
+  if (p.w.output == 1) return neighbours_of(p.w_dtype, p.outputs, {p.w.offset, p.w.group, step});
+  return step != 1 ? 1 : neighbours_of(p.w_dtype, depth_of(p), {p.w.offset, p.w.group, p.w.output});
 }
 
 std::vector<Value> numbers_of(Numbers& numbers, const Extents& values) {
@@ -88,7 +118,6 @@ struct DepthOrder {
   }
 };
 
-// Whether weights lie so that k is one stride: then no tap has to be found for them.
 bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
   const Window& w = p.window;
   *step = channels_last ? p.w.channel : 0;
@@ -119,11 +148,7 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
   out.tensor = {v.dtype, binding};
   out.zero = zero;
   out.k_is_fastest = k_stride == 1;
-  Extents others = v.batch;
-  others.push_back(v.offset);
-  others.push_back(out.k_is_fastest ? line_stride : k_stride);
-  if (out.k_is_fastest || line_stride == 1)
-    out.neighbours = neighbours_of(v.dtype, out.k_is_fastest ? depth : lines, others);
+  out.neighbours = neighbours_of(v, lines, line_stride, depth, k_stride);
   Value base = numbers(v.offset);
   for (size_t i = 0; i < batch.size(); ++i) base = base + batch[i] * numbers(v.batch[i]);
   const Value along = numbers(line_stride), step = numbers(k_stride);
@@ -135,13 +160,27 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
 }
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
+  const bool nk_open = target.open && problem.made_w;
+  if (target.tile_unit && !nk_open && is_copied(problem.x.dtype, problem.w.dtype) &&
+      neighbours_of(problem.x, problem.m, problem.x.row, problem.k, problem.x.column) > 1 &&
+      neighbours_of(problem.w, problem.n, problem.w.column, problem.k, problem.w.row) > 1) {
+    const ProductTiling t = choose_tile_unit(problem.m, problem.n, problem.k, count_of(problem.batch),
+                                             problem.w.row != 1, problem.epilogue, target);
+    if (t.unit.m != 0) return t;
+  }
   ProductTiling t = choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
-                                 may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target,
-                                 target.open && problem.made_w);
+                                 may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target, nk_open);
   limit_depth(problem.x.dtype, problem.w.dtype, &t);
   return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
+  if (target.tile_unit && is_copied(problem.x_dtype, problem.w_dtype) && x_neighbours(problem) > 1 &&
+      w_neighbours(problem) > 1) {
+    const ProductTiling t =
+        choose_tile_unit(problem.images * problem.window.places(), problem.outputs, depth_of(problem),
+                         problem.groups * problem.shares, problem.w.output == 1, problem.epilogue, target);
+    if (t.unit.m != 0) return t;
+  }
   ProductTiling t =
       choose_tiles(problem.images * problem.window.places(), problem.outputs,
                    problem.channels * problem.window.taps() / problem.shares, problem.groups * problem.shares,
@@ -212,7 +251,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   Builder b;
   Numbers numbers(b, target);
   const WindowReader window(b, numbers, p.window, p.x, true);
-  const bool channels_last = p.w.channel == 1 || p.channels == 1;
+  const bool channels_last = is_channels_last(p);
   const DepthOrder order = {channels_last, numbers(p.channels), window.taps(), window.kernel_extents()};
   const Value share = b.group(2), group = p.shares > 1 ? b.u32(0) : share;
   const Value depth0 = p.shares > 1 ? share * numbers(k) : b.u32(0);
@@ -226,10 +265,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   x.tensor = {p.x_dtype, 0};
   x.zero = p.x_zero;
   x.k_is_fastest = p.x.channel == 1;
-  if (x.k_is_fastest && channels_last)
-    x.neighbours =
-        neighbours_of(p.x_dtype, p.channels,
-                      {p.x.offset, p.x.image, p.x.spatial[0], p.x.spatial[1], p.x.spatial[2], p.shares > 1 ? k : 0});
+  x.neighbours = x_neighbours(p);
   x.line = [&](Value row) {  // its image's base, then the window's origin
     const std::vector<Value> at = unravel(row, rows);
     const WindowReader::Place origin = window.origin({at[1], at[2], at[3]});
@@ -248,9 +284,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   w.tensor = {p.w_dtype, 1};
   w.zero = p.w_zero;
   w.k_is_fastest = p.w.output != 1;
-  if (w.k_is_fastest && linear && step == 1)
-    w.neighbours = neighbours_of(p.w_dtype, k, {p.w.offset, p.w.group, p.w.output});
-  if (!w.k_is_fastest && linear) w.neighbours = neighbours_of(p.w_dtype, p.outputs, {p.w.offset, p.w.group, step});
+  w.neighbours = w_neighbours(p);
   const Value offset = numbers(p.w.offset), of_group = numbers(p.w.group), along = numbers(p.w.output),
               k_step = numbers(step);
   const Value channel_step = linear ? Value() : numbers(p.w.channel);

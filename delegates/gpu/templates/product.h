@@ -58,6 +58,7 @@ struct ProductTiling {
   // no matrix unit.
   uint32_t sub_m = 0, sub_n = 0;
   Unit unit{};
+  uint32_t stages = 0;  // tiles of which shared memory has room, where the unit reads tiles
 };
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target);

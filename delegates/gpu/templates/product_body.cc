@@ -160,8 +160,10 @@ namespace {
 bool refuses_matrices(const ProductTiling& t) {
   const auto divides = [](uint32_t part, uint32_t whole) { return part != 0 && whole != 0 && whole % part == 0; };
   return t.depth_lanes != 0 || t.unit.lanes == 0 || !divides(8, t.unit.m) || !divides(8, t.unit.n) ||
-         !divides(8, t.unit.k) || !divides(t.unit.m, t.sub_m) || !divides(t.unit.n, t.sub_n) ||
-         !divides(t.sub_m, t.tile_m) || !divides(t.sub_n, t.tile_n) || !divides(t.unit.k, t.tile_k);
+         !divides(8, t.unit.k) ||
+         (t.unit.reads_tiles && (t.stages < 3 || t.sub_m != t.unit.m || t.sub_n != t.unit.n)) ||
+         !divides(t.unit.m, t.sub_m) || !divides(t.unit.n, t.sub_n) || !divides(t.sub_m, t.tile_m) ||
+         !divides(t.sub_n, t.tile_n) || !divides(t.unit.k, t.tile_k);
 }
 
 // Workgroups of four subgroups, and the largest tiles of which there are enough to keep a device busy.
@@ -195,6 +197,57 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
 
 }  // namespace
 
+ProductTiling tile_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t stages) {
+  ProductTiling t;
+  t.tile_m = tile_m;
+  t.tile_n = tile_n;
+  t.tile_k = 64;
+  t.sub_m = 64;
+  t.sub_n = tile_n;
+  t.unit = {64, tile_n, 16, 128, true, true};
+  t.stages = stages;
+  return t;
+}
+
+// The tiles of which all take the least time: what the second-level cache brings of one, or what the unit multiplies,
+// whichever takes longer, and what begins and ends it. A multiprocessor takes one tile after another, or with half of
+// its memory for each two at once, of which one ends while the other multiplies.
+ProductTiling choose_tile_unit(int64_t m, int64_t n, int64_t k, int64_t batch, bool w_turned,
+                               const Expression& epilogue, const Target& target) {
+  constexpr uint32_t kTiles[][2] = {{128, 256}, {256, 128}, {128, 128}, {64, 256},
+                                    {64, 128},  {128, 64},  {64, 64},   {64, 32}};
+  constexpr int64_t kMultiprocessors = 132, kDeep = 256;
+  // In times in which the cache brings 128 bytes: to begin, and for 256 elements of an epilogue.
+  constexpr int64_t kBegin = 400, kElements = 8;
+  constexpr uint32_t kMostStages = 8;
+  ProductTiling best;
+  if (!target.tile_unit || k < 64 || m < 32 || n < 32) return best;
+  // With fewer, smaller tiles of another unit are faster.
+  const int64_t least_tiles = k < kDeep ? 64 : 30;
+  int64_t least = INT64_MAX;
+  const int64_t steps = (k + 63) / 64, of_element = kElements + static_cast<int64_t>(code_size(epilogue));
+  for (const auto& tile : kTiles) {
+    const int64_t tm = tile[0], tn = tile[1];
+    if ((tm > 64 && tm / 2 >= m) || (tn > 32 && tn / 2 >= n) || (tn % 64 != 0 && w_turned)) continue;
+    const int64_t tiles = batch * ((m + tm - 1) / tm) * ((n + tn - 1) / tn);
+    const int64_t turns = (tiles + kMultiprocessors - 1) / kMultiprocessors;
+    const int64_t work = std::max(tm + tn, tm * tn / 64) * steps, ends = kBegin + tm * tn * of_element / 256;
+    if (tiles < least_tiles) continue;
+    for (const uint32_t at_once : {1u, 2u}) {
+      const auto bytes = static_cast<uint32_t>((tm + tn) * 128);
+      const uint32_t stages = std::min(kMostStages, target.stage_bytes / at_once / bytes);
+      const ProductTiling t = tile_tiling(tile[0], tile[1], stages);
+      if (!refuse_tiling(t, target).empty()) continue;
+      const int64_t slow = stages == 3 ? work / 8 : 0;  // too few of them on their way
+      const int64_t time = at_once == 1 ? turns * (work + ends) : turns * (work + slow) + (turns + 1) * ends / 2;
+      if (time >= least) continue;
+      best = t;
+      least = time;
+    }
+  }
+  return best;
+}
+
 std::string refuse_tiling(const ProductTiling& t, const Target& target) {
   const bool few = t.depth_lanes > 0, matrices = t.unit.m != 0;
   if (t.tile_m == 0 || t.tile_n == 0 || (few && (t.depth_lanes & (t.depth_lanes - 1)) != 0)) {
@@ -212,7 +265,7 @@ std::string refuse_tiling(const ProductTiling& t, const Target& target) {
   if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x)) {
     return "a product's tile of more lanes than this GPU has";
   }
-  if (shared <= target.shared_bytes) return "";
+  if (shared <= (t.unit.reads_tiles ? target.stage_bytes : target.shared_bytes)) return "";
   return "a product's tile of " + std::to_string(shared) + " bytes, more than this GPU shares";
 }
 

@@ -69,6 +69,12 @@ void write_matrix_product(Builder& builder, const Target& target, Numbers& numbe
 uint32_t matrix_bytes(const ProductTiling& tiling);  // of shared memory, at least
 
 uint32_t product_lanes(const ProductTiling& tiling);
+// A tiling of the unit that reads tiles, with room for `stages` of them; refuse_tiling() may refuse it.
+ProductTiling tile_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t stages);
+// The one for a product whose operands are halves that can be copied as they lie, or unit.m 0 where another way is
+// faster. w_turned: its columns lie side by side in memory.
+ProductTiling choose_tile_unit(int64_t m, int64_t n, int64_t k, int64_t batch, bool w_turned,
+                               const Expression& epilogue, const Target& target);
 // along_k: w's neighbours in memory lie along k. halves: a matrix unit may multiply the operands.
 // nk_open: as ProductShape has it.
 ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,

@@ -4,6 +4,7 @@
 
 #include "delegates/gpu/spirv/emit.h"
 #include "delegates/gpu/templates/product.h"
+#include "delegates/gpu/templates/product_body.h"
 #include "delegates/gpu/templates/testing.h"
 
 namespace vireo::gpu::product_test {
@@ -491,6 +492,31 @@ TEST(Product, MatrixUnits) {
   add_by_unit(trials, chosen, types[0], choose_product(chosen, target), target);
 }
 
+// A unit that reads tiles where they lie: operands in every order, depths and extents that tiles do not divide, sums
+// that end in registers and such that go through shared memory, three tiles to six.
+TEST(Product, UnitsThatReadTiles) {
+  Trials trials;
+  Target target = unit_target();
+  target.units = {{16, 16, 16, true}};
+  target.tile_unit = true;
+  target.stage_bytes = 227u << 10;
+  const Stored halves_of_both{DType::kF16, DType::kF16};
+  for (size_t order = 0; order < 4; ++order) {
+    const bool x_turned = (order & 1) != 0, w_turned = (order & 2) != 0;
+    add_by_unit(trials, matrices({72, 72, 136}, x_turned, w_turned, true), halves_of_both, tile_tiling(64, 64, 6),
+                target);
+  }
+  add_by_unit(trials, matrices({72, 136, 200}, true, false, true), halves_of_both, tile_tiling(128, 128, 3), target);
+  add_by_unit(trials, matrices({72, 264, 72}, false, true, true), halves_of_both, tile_tiling(64, 256, 5), target);
+  add_by_unit(trials, matrices({64, 40, 64}, false, true, true), halves_of_both, tile_tiling(64, 32, 4), target);
+  const ProductProblem large = matrices({512, 1024, 520}, false, true, false);
+  ProductProblem chosen = large;
+  chosen.x.dtype = chosen.w.dtype = DType::kF16;
+  EXPECT_TRUE(choose_product(chosen, target).unit.reads_tiles);
+  chosen.x.dtype = DType::kF32;
+  EXPECT_FALSE(choose_product(chosen, target).unit.reads_tiles) << "tiles are copied as they lie";
+}
+
 // Where it is known how a unit spreads its sums, the epilogue takes them from there: whole tiles, and cut ones.
 TEST(Product, EpiloguesOfRegisters) {
   Trials trials;
@@ -518,7 +544,7 @@ TEST(Product, EpiloguesOfRegisters) {
 TEST(Product, TilesAheadOfTheUnit) {
   Trials trials;
   Target target = unit_target();
-  target.stage_bytes = 48u << 10;
+  target.stage_bytes = 96u << 10;
   target.units = {{16, 16, 16, true}};
   const MatrixUnit& u = target.units[0];
   const ProductTiling tiling = unit_tiling(target, 2 * u.m, 2 * u.n, 32, u.m, u.n);

@@ -108,6 +108,7 @@ void Trials::run_on(const TrialCard& card, const Trial& t) {
   const Target& has = card.target;
   if (t.dispatch.program.unit.m != 0 && has.units.empty()) return;
   if (needs_ptx(t.dispatch.program) && has.ptx == 0) return;
+  if (t.dispatch.program.unit.reads_tiles && !has.tile_unit) return;
   if ((t.target.storage16 && !has.storage16) || (t.target.storage8 && !has.storage8) ||
       (t.target.int64 && !has.int64)) {
     return;
@@ -126,13 +127,15 @@ void Trials::assemble() const {
     for (size_t i = 0; i < trials_.size(); ++i) {
       Target target = trials_[i].target;
       target.ptx = sm;
+      target.tile_unit = target.tile_unit && sm >= 90;
       if (text.empty()) text = ptx_head(target);
       if (sm < 80 && target.stage_bytes != 0) continue;  // it has no such copies
       if (sm < 80 && i % 4 != 0) continue;               // what differs there is seen in some
       text += ptx_entry(trials_[i].dispatch.program, target, "kernel" + std::to_string(i));
     }
     if (assembles && !trials_.empty()) {
-      EXPECT_EQ(assemble_ptx(text, sm, &assembles), "") << trials_[0].name << ", sm_" << sm;
+      const std::string level = std::to_string(sm) + (sm >= 90 && trials_[0].target.tile_unit ? "a" : "");
+      EXPECT_EQ(assemble_ptx(text, level, &assembles), "") << trials_[0].name << ", sm_" << level;
       if (!assembles) puts("ptxas is not here: PTX is not assembled (it is part of the CUDA Toolkit)");
     }
   }
