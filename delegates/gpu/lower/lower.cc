@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "delegates/gpu/lower/fold.h"
 #include "delegates/gpu/lower/fuse.h"
 #include "delegates/gpu/lower/halve.h"
 #include "delegates/gpu/lower/known_problems.h"
@@ -372,6 +373,7 @@ Refusal lower_network(const Target& target, const Network& network, const vireo_
   refused.why = lower_nodes(network, &l, &refused.node);
   if (!refused.why.empty()) return refused;
   fuse(&l);
+  fold(&l);
   mark_made(&l);
   halve(&l);
   std::vector<Work> others;

@@ -1,5 +1,8 @@
 // Matrix products.
+#include <algorithm>
+
 #include "delegates/gpu/lower/work.h"
+#include "delegates/gpu/templates/space.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "vireo/ops.h"
@@ -59,8 +62,18 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   const DType dtype = l.out(0).dtype;
   if (p->sum == kReal && dtype != kReal) end.y = end.builder.function(Function::kCast, dtype, end.y);
   end.builder.output(end.y, std::move(view));
+  // A unit that reads tiles takes narrower ones of weights that follow the depth.
+  constexpr int64_t kLeastRows = 32;
   bool turned = false;
-  const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), 1, 1, true, &p->w.dtype, &turned);
+  const bool turns = l.target().tile_unit && l.target().half_products && count_of(p->batch) * p->m >= kLeastRows &&
+                     p->w.column == 1 && p->w.row == p->n && p->w.offset == 0 &&
+                     std::all_of(p->w.batch.begin(), p->w.batch.end(), [](int64_t step) { return step == 0; });
+  const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), turns ? p->k : 1, turns ? p->n : 1, true,
+                           &p->w.dtype, &turned);
+  if (turned) {
+    p->w.row = 1;
+    p->w.column = p->k;
+  }
   Work& work = l.push(std::move(*p));
   work.operands = {l.laid(l.node().inputs[0]).memory, w.memory};
   work.reads = std::move(end.reads);

@@ -246,7 +246,7 @@ RowsTiling choose_rows(const RowsProblem& problem, const Target& target) {
   }
   RowsTiling t;
   t.lanes = 64;
-  while (along && t.lanes * 16 < length && t.lanes < 256 && t.lanes * 2 <= target.workgroup_x) t.lanes *= 2;
+  while (along && t.lanes * kMostKept < length && t.lanes < 256 && t.lanes * 2 <= target.workgroup_x) t.lanes *= 2;
   t.lanes_of_row = 1;
   const bool many = !along && rows >= 4096;  // enough lanes without sharing rows: neighbours read neighbours
   while (!many && t.lanes_of_row * 4 < length && t.lanes_of_row < t.lanes) t.lanes_of_row *= 2;

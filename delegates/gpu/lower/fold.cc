@@ -1,0 +1,56 @@
+#include "delegates/gpu/lower/fold.h"
+
+#include <algorithm>
+
+#include "delegates/gpu/templates/evaluate.h"
+
+namespace vireo::gpu {
+namespace {
+
+// Axis `batch` of a space of [..., batch, m, n], and m, as one axis of batch * m places.
+bool is_foldable(const View& view, size_t batch, int64_t m) {
+  if (!view.begin.empty() || view.gather_axis >= 0 || view.strides.size() != batch + 3) return false;
+  return m == 1 || view.strides[batch] == m * view.strides[batch + 1];
+}
+void fold_view(View* view, size_t batch, int64_t m) {
+  if (m == 1) view->strides[batch + 1] = view->strides[batch];
+  view->strides.erase(view->strides.begin() + static_cast<std::ptrdiff_t>(batch));
+}
+
+// Views that are read: a part of an expression that is given has none.
+template <class F>
+void for_views(Expression* e, const F& f) {
+  for (Input& in : e->inputs) {
+    if (!in.given) f(&in.view);
+  }
+  for (Output& out : e->outputs) f(&out.view);
+}
+
+bool folds(ProductProblem* p) {
+  if (p->batch.empty() || p->w.batch.back() != 0 || sees_places(p->epilogue)) return false;
+  const size_t batch = p->batch.size() - 1;
+  bool all = p->m == 1 || p->x.batch.back() == p->m * p->x.row;
+  for (const Input& in : p->epilogue.inputs) all = all && !in.indexed;
+  for_views(&p->epilogue, [&](const View* v) { all = all && is_foldable(*v, batch, p->m); });
+  return all;
+}
+
+}  // namespace
+
+void fold(Lowering* lowering) {
+  if (lowering->target().open) return;
+  for (Work& work : lowering->works) {
+    auto* const p = std::get_if<ProductProblem>(&work.problem);
+    while (p != nullptr && folds(p)) {
+      const size_t batch = p->batch.size() - 1;
+      for_views(&p->epilogue, [&](View* v) { fold_view(v, batch, p->m); });
+      if (p->m == 1) p->x.row = p->x.batch.back();
+      p->m *= p->batch.back();
+      p->batch.pop_back();
+      p->x.batch.pop_back();
+      p->w.batch.pop_back();
+    }
+  }
+}
+
+}  // namespace vireo::gpu
