@@ -7,6 +7,7 @@
 
 #include "converter/emit/exprs.h"
 #include "converter/emit/integer_only.h"
+#include "converter/emit/model_table.h"
 #include "converter/emit/plans.h"
 #include "sdk/base/checked.h"
 #include "sdk/files/whole_file.h"
@@ -327,12 +328,6 @@ class Builder {
   std::vector<std::vector<const ir::Constant*>> constants_;  // per subgraph and tensor; null: none
 };
 
-std::vector<uint8_t> pack_model(const fb::ModelT& model) {
-  flatbuffers::FlatBufferBuilder builder(1 << 20);
-  builder.Finish(fb::Model::Pack(builder, &model), fb::ModelIdentifier());
-  return std::vector<uint8_t>(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
-}
-
 }  // namespace
 
 void separate_outputs(ir::Graph& g) {
@@ -361,9 +356,10 @@ std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const Conver
   // Segments stand behind the FlatBuffer, whose size does not depend on the offsets' values as long as none is the
   // default 0: pack once to learn it, once for real.
   for (auto& s : model.segments) s->offset = 1;
-  file->model_ = pack_model(model);
+  const auto table_of = options.brief ? pack_model : pack_model_shared;
+  file->model_ = table_of(model);
   model.integer_only = float_nodes(*fb::GetModel(file->model_.data())).empty();
-  if (model.integer_only) file->model_ = pack_model(model);
+  if (model.integer_only) file->model_ = table_of(model);
   uint64_t at = align_up(kHeaderBytes, kSegmentAlignment) + file->model_.size();
   for (auto& s : model.segments) {
     at = align_up(at, s->alignment);
@@ -372,7 +368,7 @@ std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const Conver
     at += s->size;
   }
   const size_t size = file->model_.size();
-  file->model_ = pack_model(model);
+  file->model_ = table_of(model);
   if (file->model_.size() != size) {
     diagnostics->error(Code::kWriteFailed,
                        "the model's table changed its size while it was laid out; this is an error of the converter");

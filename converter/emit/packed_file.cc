@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "converter/emit/model_table.h"
 #include "converter/emit/sealed_file.h"
 #include "sdk/base/checked.h"
 #include "sdk/format/container.h"
@@ -14,12 +15,6 @@ namespace vireo::emit {
 namespace {
 
 constexpr uint32_t kSectionAlignment = 4096;  // pages of weights are shared whole
-
-std::vector<uint8_t> table_of(const fb::ModelT& model) {
-  flatbuffers::FlatBufferBuilder builder(1 << 20);
-  builder.Finish(fb::Model::Pack(builder, &model), fb::ModelIdentifier());
-  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
-}
 
 std::unique_ptr<fb::PlanT> table_of(const TargetPlan& plan) {
   fb::TargetPlanT made;
@@ -155,7 +150,7 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     model.packed = static_cast<uint32_t>(model.segments.size());
   }
   for (auto& s : model.segments) s->alignment = std::max(s->alignment, alignment);
-  const size_t table_bytes = table_of(model).size();
+  const size_t table_bytes = pack_model_shared(model).size();
   uint64_t at = kHeaderBytes + table_bytes;
   for (auto& s : model.segments) {
     s->offset = align_up(at, s->alignment);
@@ -178,7 +173,7 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     section = section_of(std::move(weights));
     model.segments.back()->content_hash = sha256({section.data(), section.size()});
   }
-  const std::vector<uint8_t> table = table_of(model);
+  const std::vector<uint8_t> table = pack_model_shared(model);
   if (table.size() != table_bytes) {
     *error = "the model's table changed its size while it was laid out; this is an error of the converter";
     return {};

@@ -9,7 +9,7 @@ namespace vireo {
 
 // All offsets, lengths and alignments in the buffer of `verifier`, as far as the schema knows them. `bytes`: its begin
 // and its size, at least 8. `listed` gets the bytes of all lists and texts, each as often as something refers to it:
-// where nothing is referred to twice, and the writer does not, they are no more than the buffer's.
+// where nothing is referred to twice, they are no more than the buffer's. The writer shares lists as far as that holds.
 bool verify_model(::flatbuffers::Verifier& verifier, const uint8_t* bytes, uint64_t* listed);
 
 }  // namespace vireo
