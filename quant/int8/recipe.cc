@@ -127,6 +127,7 @@ class RecipeReader {
     if (object == nullptr) return true;
     std::string format = format_names()[static_cast<size_t>(out_.format)], weights = "channel", range = "mse",
                 bias = "correct";
+    bool says_bias = false;
     const std::string where = "of \"defaults\" in the recipe";
     if (!text(*object, "format", &format) || !one_of(format, format_names(), "\"format\" " + where)) return false;
     find_format(format, &out_.format);
@@ -135,6 +136,7 @@ class RecipeReader {
                                    : std::vector<std::string>{"format", "weights", "range", "rounding", "bias"};
     for (const Json::Member& m : object->items()) {
       if (!one_of(m.key, keys, "\"defaults\" of the recipe")) return false;
+      says_bias = says_bias || m.key == "bias";
     }
     const std::string by_data = rounding_name(out_.format);
     std::string rounding = by_data;
@@ -146,7 +148,7 @@ class RecipeReader {
         !one_of(bias, {"correct", "keep"}, "\"bias\" " + where))
       return false;
     out_.per_channel = weights == "channel";
-    out_.correct_bias = bias == "correct";
+    if (says_bias) out_.correct_bias = bias == "correct";
     out_.descend = rounding == by_data;
     return find_range_method(range, &out_.range);
   }
@@ -330,7 +332,7 @@ Json write_recipe(const Recipe& recipe) {
   if (!in_float) json["defaults"]["weights"] = recipe.per_channel ? "channel" : "tensor";
   if (!in_float) json["defaults"]["range"] = range_method_names()[static_cast<size_t>(recipe.range)];
   json["defaults"]["rounding"] = recipe.descend ? rounding_name(recipe.format) : "nearest";
-  if (!in_float) json["defaults"]["bias"] = recipe.correct_bias ? "correct" : "keep";
+  if (!in_float && recipe.correct_bias) json["defaults"]["bias"] = *recipe.correct_bias ? "correct" : "keep";
   json["layers"] = Json::object();
   for (const auto& [pattern, rule] : recipe.rules) {
     Json said = Json::object();

@@ -41,7 +41,8 @@ struct Recipe {
   bool equalise = true;
   bool scale_gains = true;  // w4/32: factors between normalisations and weights
   bool descend = true;      // round weights by what their products lose
-  bool correct_bias = true;
+  // Absent: yes, but for results that are joined at the model's outputs.
+  std::optional<bool> correct_bias;
   std::vector<std::pair<std::string, LayerRule>> rules;  // by pattern: the last one that matches and says so decides
   std::map<std::string, ValueRange> ranges;              // of values by name: no data decide them
   // By name, values of 16 bits; in w4/32 layers whose matrix has 8. Absent: w8a8 and w4/32 ask the data for them.

@@ -41,6 +41,17 @@ TEST(Recipe, RoundTrip) {
   EXPECT_EQ(format_of(again, "head.2"), Format::kW4A8);
 }
 
+TEST(Recipe, OfBiasesOnlyWhatItSays) {
+  for (const auto& [said, wanted] : std::vector<std::pair<std::string, std::optional<bool>>>{
+           {"", std::nullopt}, {R"(, "bias": "correct")", true}, {R"(, "bias": "keep")", false}}) {
+    Recipe r;
+    std::string error, help;
+    ASSERT_TRUE(reads(R"({"vireo_recipe": 1, "defaults": {"format": "w8a8")" + said + "}}", &r, &error, &help))
+        << error;
+    EXPECT_EQ(r.correct_bias, wanted) << said;
+  }
+}
+
 TEST(Recipe, RoundTripOfWeightsInFourBits) {
   Recipe r;
   r.format = Format::kW4;

@@ -79,6 +79,10 @@ class Quantization {
               (plan_.left.empty() ? ": it has no product with constant weights"
                                   : ", \"" + layer_name(*plan_.left[0].first) + "\" because " + plan_.left[0].second),
           "int8-weights and int4 keep weights of matrices in codes, and bf16 halves them");
+    // The mean of what a detector's layers read is that of the background. To shift a bias by it moves the few positions
+    // that have objects.
+    corrects_bias_ = recipe_.correct_bias.value_or(joined_exits(plan_).empty());
+    report_.recipe.correct_bias = corrects_bias_;
     if (!timed("calibrate", [&] { return calibrate_values(); })) return false;
     report_.multiply_adds = count_multiply_adds(
         graph_, plan_, options_.samples == nullptr ? std::vector<HostTensor>() : options_.samples->read(0));
@@ -193,7 +197,7 @@ class Quantization {
       const CodedValue& c = plan_.values[i];
       const bool read_by_layer =
           std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const Layer& l) { return l.input == i; });
-      if (!given(c) || (recipe_.correct_bias && read_by_layer))
+      if (!given(c) || (corrects_bias_ && read_by_layer))
         return fail("the value \"" + c.value->name + "\" has to be seen on data, and no data is given",
                     "give sample data (--calibrate, --data), or a recipe that has all ranges and says \"bias\": "
                     "\"keep\"");
@@ -511,7 +515,7 @@ class Quantization {
   // What the nearest codes lose, and what those lose that are chosen.
   std::pair<double, double> descend_one(size_t i, const RowsObserver& windows) {
     const Layer& layer = plan_.layers[i];
-    const bool takes_means = recipe_.correct_bias && (layer.sum != nullptr || layer.node->op != Op::kMatMul);
+    const bool takes_means = corrects_bias_ && (layer.sum != nullptr || layer.node->op != Op::kMatMul);
     const Covariance covariance = covariance_of(windows, groups_of(layer), takes_means);
     const WeightRows rows = weights_of(layer);
     const auto [was, is] = descend(rows, covariance, &choice_.weights[i]);
@@ -532,7 +536,7 @@ class Quantization {
     }
     for (const Cell& cell : plan_.cells) choice_.cells.push_back(cell_codes(cell, choice_.scales, recipe_.per_channel));
     if (recipe_.descend && !plan_.layers.empty() && !descend_all()) return false;
-    if (recipe_.correct_bias) correct_biases();
+    if (corrects_bias_) correct_biases();
     for (size_t i = 0; i < plan_.layers.size(); ++i) {
       Layer& layer = plan_.layers[i];
       round_bias(graph_, layer, static_cast<double>(choice_.scales[layer.input].scale), choice_.weights[i]);
@@ -593,6 +597,7 @@ class Quantization {
   PassLog& log_;
   Workers workers_;
   Plan plan_;
+  bool corrects_bias_ = true;
   Choice choice_;
   std::vector<RowsObserver> windows_;       // of what each layer reads; empty: not taken
   std::vector<std::vector<double>> means_;  // of what each layer's weights multiply; empty: not known

@@ -15,10 +15,11 @@ namespace vireo::quant {
 namespace {
 
 constexpr size_t kNoiseSamples = 4;
-constexpr double kWideElements = 0.25;  // most of all elements that take 16 bits
-constexpr double kLeastNoise = 0.01;    // least share of an exit's noise that pays for 16 bits
-constexpr double kNoiseOfElements = 2;  // least ratio of a value's share of the noise to its share of the elements
-constexpr double kMostWork = 12;        // products run for single values, in runs of the model
+constexpr double kWideElements = 1.0 / 3;  // most of all elements that take 16 bits
+constexpr double kLeastNoise = 0.01;       // least share of an exit's noise that pays for 16 bits
+constexpr double kNoiseOfElements = 2;     // least ratio of a value's share of the noise to its share of the elements
+constexpr double kMostWork = 12;           // products run for single values, in runs of the model
+constexpr double kTrunkNoise = 0.2;        // least share of an exit's noise from values that were not asked for
 
 // Whether `v` goes to outputs of the graph only, by nodes that move, join or compute element by element. `joined`: two
 // values met on the way.
@@ -190,7 +191,7 @@ std::vector<double> element_shares(const Plan& plan, const std::map<uint32_t, St
 }
 
 // The values to ask for, from the outputs back as far as it pays: exits, and what no more than half of them follow
-// from. The others are the trunk, whose products are most of a model's time.
+// from. The others are the trunk: to run each of their products anew takes longer than all else.
 std::vector<size_t> candidates(const Plan& plan, const std::vector<size_t>& exits, const std::vector<bool>& may,
                                const std::vector<double>& elements, const std::map<uint32_t, Statistics>& statistics) {
   Work work(plan, statistics);
@@ -229,6 +230,20 @@ std::vector<size_t> worth_16_bits(std::vector<NoiseShare> shares) {
     if (s.noise < kLeastNoise || gain(s) < kNoiseOfElements || elements + s.elements > kWideElements) continue;
     elements += s.elements;
     out.push_back(s.value);
+  }
+  return out;
+}
+
+std::vector<size_t> nearest_of_trunk(const std::vector<double>& elements, const std::vector<bool>& open,
+                                     const std::vector<size_t>& wide) {
+  double sum = 0;
+  for (const size_t i : wide) sum += elements[i];
+  std::vector<size_t> out;
+  for (size_t i = elements.size(); i-- > 0;) {
+    if (!open[i] || elements[i] == 0) continue;
+    sum += elements[i];
+    if (sum > kWideElements) break;
+    out.push_back(i);
   }
   return out;
 }
@@ -277,7 +292,18 @@ bool find_wide_values(const ir::Graph& graph, const Plan& plan, const std::vecto
     }
     shares.push_back(s);
   }
+  double trunk_noise = 0;  // noise of single values adds up
+  for (size_t e = 0; e < exits.size(); ++e) {
+    double rest = noise.back()[e];
+    for (size_t i = 0; i < asked.size(); ++i) rest -= noise[i][e];
+    if (noise.back()[e] > 0) trunk_noise = std::max(trunk_noise, rest / noise.back()[e]);
+  }
   *wide = worth_16_bits(std::move(shares));
+  if (trunk_noise < kTrunkNoise) return true;
+  std::vector<bool> open = may;
+  for (const size_t i : asked) open[i] = false;
+  const std::vector<size_t> trunk = nearest_of_trunk(elements, open, *wide);
+  wide->insert(wide->end(), trunk.begin(), trunk.end());
   return true;
 }
 

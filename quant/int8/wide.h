@@ -27,6 +27,11 @@ struct NoiseShare {
 // Those that are worth it, as few elements as kWideElements of all.
 std::vector<size_t> worth_16_bits(std::vector<NoiseShare> shares);
 
+// Of the values that were not measured one by one (`open`), those nearest to the outputs, as far as the elements go that
+// `wide` leaves: `elements`, each value's share, in the order of Plan::values.
+std::vector<size_t> nearest_of_trunk(const std::vector<double>& elements, const std::vector<bool>& open,
+                                     const std::vector<size_t>& wide);
+
 // Measures what 8 bits of single values do to the exits, and adds what is worth 16 bits to `wide`: `may[i]`, whether
 // value i is asked for. False with `error` where the graph does not run within the options.
 bool find_wide_values(const ir::Graph& graph, const Plan& plan, const std::vector<ValueScale>& scales,

@@ -52,8 +52,15 @@ TEST(WideValues, OfFewElementsThatMakeMuchOfTheNoise) {
   EXPECT_TRUE(worth_16_bits({}).empty());
 }
 
-TEST(WideValues, AQuarterOfTheElementsAtMost) {
-  EXPECT_EQ(worth_16_bits({{0, 0.15, 0.5}, {1, 0.2, 0.6}, {2, 0.1, 0.3}}), (std::vector<size_t>{0, 2}));
+TEST(WideValues, AThirdOfTheElementsAtMost) {
+  EXPECT_EQ(worth_16_bits({{0, 0.2, 0.7}, {1, 0.2, 0.6}, {2, 0.1, 0.29}}), (std::vector<size_t>{0, 2}));
+}
+
+TEST(WideValues, OfTheTrunkThoseNearestToTheOutputs) {
+  // A third of the elements is 0.15 more than the last one has; the fourth is none of the trunk, the third is not seen.
+  EXPECT_EQ(nearest_of_trunk({0.3, 0.1, 0, 0.2, 0.1, 0.05, 0.18}, {true, true, true, false, true, true, false}, {6}),
+            (std::vector<size_t>{5, 4}));
+  EXPECT_TRUE(nearest_of_trunk({0.2, 0.34}, {true, true}, {}).empty());
 }
 
 }  // namespace
