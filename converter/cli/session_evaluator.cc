@@ -73,9 +73,11 @@ class SessionGraph final : public PreparedGraph {
     return true;
   }
 
+  void save_memory() override { packing_ = VIREO_PACKING_NEVER; }
+
   uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) override try {
     if (!fit(inputs, error)) return 0;
-    const vireo_memory memory = memory_of(model_, {}, bounds_);
+    const vireo_memory memory = memory_of(model_, choice(), bounds_);
     uint64_t sum = memory.total_bytes + memory.packed_bytes;
     if (unwritten_ != nullptr) sum += unwritten_->file_bytes();
     for (const HostTensor& input : inputs) sum += input.bytes.size();
@@ -102,12 +104,15 @@ class SessionGraph final : public PreparedGraph {
       threads_ = true;
       session_.reset();
     }
-    if (session_ == nullptr) {
-      SessionChoice choice;
-      if (!threads_) choice.threads = 1;
-      session_ = std::make_unique<GrowingSession>(model_, choice, bounds_);
-    }
+    if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, choice(), bounds_);
     return *session_;
+  }
+
+  SessionChoice choice() const {
+    SessionChoice choice;
+    if (!threads_) choice.threads = 1;
+    choice.packing = packing_;
+    return choice;
   }
 
   static std::vector<Array> to_arrays(std::vector<HostTensor> inputs) {
@@ -146,6 +151,7 @@ class SessionGraph final : public PreparedGraph {
   std::chrono::steady_clock::duration took_ = kNever;  // the shortest run on one thread
   int runs_ = 0;
   bool threads_ = false;
+  vireo_packing packing_ = VIREO_PACKING_DEFAULT;
   Bounds bounds_;
   std::vector<std::vector<int64_t>> dims_;
   std::unique_ptr<GrowingSession> session_;

@@ -3,13 +3,31 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "sdk/files/regular_file.h"
 
 namespace vireo::ir {
+namespace {
+
+bool write_all(int fd, const uint8_t* data, size_t size) {
+  constexpr size_t kMost = 1 << 30;  // more than this a call may refuse
+  while (size > 0) {
+    const ssize_t n = ::write(fd, data, std::min(size, kMost));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
 
 std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, std::string* error) {
   size_t size = 0;
@@ -29,6 +47,35 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, std::strin
   }
   close(fd);
   if (size > 0 && data == nullptr) return nullptr;
+  std::shared_ptr<MappedFile> file(new MappedFile());
+  file->data_ = static_cast<const uint8_t*>(data);
+  file->size_ = size;
+  return file;
+}
+
+std::shared_ptr<MappedFile> MappedFile::write(const std::vector<Span<const uint8_t>>& parts, size_t alignment) {
+  std::error_code no_folder;
+  std::string path = (std::filesystem::temp_directory_path(no_folder) / "vireo.XXXXXX").string();
+  if (no_folder) {
+    errno = no_folder.value();
+    return nullptr;
+  }
+  const int fd = mkstemp(path.data());
+  if (fd < 0) return nullptr;
+  unlink(path.c_str());
+  const std::vector<uint8_t> zeros(alignment, 0);
+  size_t size = 0;
+  bool good = true;
+  for (const Span<const uint8_t> part : parts) {
+    const size_t gap = (alignment - part.size() % alignment) % alignment;
+    good = good && write_all(fd, part.data(), part.size()) && write_all(fd, zeros.data(), gap);
+    size += part.size() + gap;
+  }
+  void* const data = good && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  const int why = errno;
+  close(fd);
+  errno = why;
+  if (data == MAP_FAILED) return nullptr;
   std::shared_ptr<MappedFile> file(new MappedFile());
   file->data_ = static_cast<const uint8_t*>(data);
   file->size_ = size;

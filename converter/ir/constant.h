@@ -19,6 +19,9 @@ class MappedFile {
  public:
   // Null on failure; `error` then tells why.
   static std::shared_ptr<MappedFile> open(const std::string& path, std::string* error);
+  // A new file without a name in the system's temporary folder, with `parts` one behind another, each at a multiple of
+  // `alignment`. Null on failure; errno tells why.
+  static std::shared_ptr<MappedFile> write(const std::vector<Span<const uint8_t>>& parts, size_t alignment);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -40,6 +40,8 @@ class PreparedGraph {
   // What a run on such inputs takes: weights, which the first run copies, tensors, scratch, packed weights, inputs.
   // On failure 0, and `error` tells why.
   virtual uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) = 0;
+  // Runs from now on without weights in packed form: slower, and in less memory. Before the first run.
+  virtual void save_memory() {}
 };
 
 class Evaluator {

@@ -93,9 +93,10 @@ class TapPasses {
     group->count = count;
     group->program = prepare_values(graph_, values, evaluator_, error);
     if (group->program == nullptr) return 0;
-    uint64_t bytes = group->program->bytes(inputs, error);
-    for (size_t i = 0; i < count; ++i) bytes += taps_[first + i].state_bytes;
-    return error->empty() ? bytes : 0;
+    uint64_t states = 0;
+    for (size_t i = 0; i < count; ++i) states += taps_[first + i].state_bytes;
+    const uint64_t bytes = bytes_within(options_, states, group->program.get(), inputs, error);
+    return error->empty() ? bytes + states : 0;
   }
 
   const ir::Graph& graph_;
@@ -108,6 +109,14 @@ class TapPasses {
 };
 
 }  // namespace
+
+uint64_t bytes_within(const PassOptions& options, uint64_t besides, PreparedGraph* program,
+                      const std::vector<HostTensor>& inputs, std::string* error) {
+  const uint64_t bytes = program->bytes(inputs, error);
+  if (!error->empty() || fits(options, 1, bytes + besides, 0)) return bytes;
+  program->save_memory();
+  return program->bytes(inputs, error);
+}
 
 std::unique_ptr<PreparedGraph> prepare_values(const ir::Graph& graph, const std::vector<const ir::Value*>& values,
                                               Evaluator& evaluator, std::string* error) {

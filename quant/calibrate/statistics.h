@@ -54,6 +54,10 @@ struct PassOptions {
   std::function<void(size_t first, size_t count)> group_done;
 };
 
+// What `program` takes: in less memory (save_memory) where that and `besides` would be above the ceiling.
+uint64_t bytes_within(const PassOptions& options, uint64_t besides, PreparedGraph* program,
+                      const std::vector<HostTensor>& inputs, std::string* error);
+
 // Whether a pass on `count` values, which takes `needed` bytes, goes on as it is. `least`: what one value takes.
 bool fits(const PassOptions& options, size_t count, uint64_t needed, uint64_t least);
 // What --memory would have to be for it.

@@ -313,7 +313,7 @@ class Accountant {
       std::unique_ptr<PreparedGraph> program =
           prepare_values(graph_, {from, from + static_cast<std::ptrdiff_t>(kSums * *count)}, evaluator_, error);
       if (program == nullptr) return nullptr;
-      const uint64_t needed = program->bytes(inputs, error);
+      const uint64_t needed = bytes_within(options_, 0, program.get(), inputs, error);
       if (!error->empty()) return nullptr;
       most_ = 2 * *count;
       if (fits(options_, 1, needed, 0)) return program;

@@ -29,7 +29,12 @@ int64_t weights_of_row(const Layer& layer) {
   return channels == 0 ? 0 : element_count(weight_value(layer)->type.shape) / channels;
 }
 
-WeightRows weights_of(const Layer& layer) { return rows_of(*weight_value(layer)->constant, layer.weight_axis); }
+WeightRows weights_of(const Layer& layer) {
+  const ir::Constant& weights = *weight_value(layer)->constant;
+  WeightRows rows = rows_of(weights, layer.weight_axis);
+  if (weights.mapped) ir::MappedFile::forget(weights.tensor.bytes);
+  return rows;
+}
 
 std::vector<double> bias_of(const Layer& layer) {
   size_t input = 0;

@@ -478,6 +478,8 @@ def a_ceiling_is_kept(test):
             done, peak, said = peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M", *more)
             test.assertEqual(done, status, f"{model.stem} in {mib} MiB of {enough} that would do: {said}")
         test.assertEqual(len(files), 1)
+        if ceilings[0] == 50:  # three times its weights would be 54 MiB, and the program is some 20 without them
+            test.assertIn(50, fits, "the pass has the weights, in no second form, and the program has them on the disk")
         least[model.stem] = fits[0]
     test.assertGreater(least["chain"], 18, "the ceiling that would do was not asked for")
     # Values of 1 MiB each, of which the chain has 12.
