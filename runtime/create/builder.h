@@ -11,7 +11,7 @@ namespace vireo {
 // What is known of a tensor while the session is built.
 struct Slot {
   Tensor* tensor = nullptr;  // of the owner, where a composite's body takes the owner's
-  bool is_static = false;    // by declaration
+  bool is_static = false;    // by declaration or by bounds
   bool constant = false;
 };
 

@@ -33,9 +33,9 @@ class View {
   void value(uint32_t number, vireo_graph_value* out) const {
     const fb::Tensor& t = *g_.fb().tensors()->Get(number);
     const bool in_run = VIREO_JOINED && g_.now != nullptr;
-    const TensorType& type = in_run ? *g_.now[number] : g_.max_types[number];
+    const TensorType& type = in_run ? *g_.now[number] : static_cast<const TensorType&>(g_.max_types[number]);
     out->dtype = t.dtype();
-    out->is_static = in_run || type_of(t).shape.is_static() ? 1 : 0;
+    out->is_static = in_run || g_.max_types[number].fixed ? 1 : 0;
     out->rank = type.shape.rank;
     for (int i = 0; i < kMaxRank; ++i) out->max_dims[i] = i < type.shape.rank ? type.shape[i] : 0;
     out->constant = g_.program->constant(t);

@@ -2,6 +2,7 @@
 #ifndef VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_
 #define VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_
 
+#include "runtime/devices/bound_type.h"
 #include "runtime/load/program.h"
 #include "sdk/ops/kernel.h"
 #include "vireo/delegate.h"
@@ -9,8 +10,8 @@
 struct vireo_graph {
   const vireo::Program* program = nullptr;
   uint32_t subgraph = 0;
-  const vireo::TensorType* max_types = nullptr;  // at the session's upper bounds; one a tensor
-  const vireo_graph* all = nullptr;              // views of all subgraphs, by index
+  const vireo::BoundType* max_types = nullptr;  // one a tensor
+  const vireo_graph* all = nullptr;             // views of all subgraphs, by index
   // In a run: the session's tensors, one a tensor of the subgraph, whose extents are shown in place of the bounds.
   const vireo::Tensor* const* now = nullptr;
 

@@ -80,7 +80,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
   SubLayout& s = l.subs[index];
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     const fb::Tensor& tensor = *g.tensors()->Get(t);
-    TensorType type = type_of(tensor);
+    BoundType type{type_of(tensor), true};
     for (int i = 0; i < type.shape.rank; ++i) {
       const Interval d = bound_of(type.shape[i], Span<const Interval>(l.exprs, l.program->expr_count()));
       if (d.open()) {
@@ -90,6 +90,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
                     "session's bounds, or convert with --bound",
                     i, text_of(tensor.name()), first_open_symbol(l));
       }
+      type.fixed &= d.lo == d.hi;
       type.shape[i] = d.hi < 0 ? 0 : d.hi;
     }
     if (tensor_bytes(type) < 0) {
@@ -114,7 +115,7 @@ void carve(SessionLayout& l, PlanWorkspace& w, Carver& c) {
     SubLayout s;
     s.tensor_count = l.graph(i).tensors()->size();
     s.node_count = l.graph(i).nodes()->size();
-    s.max_types = c.array<TensorType>(s.tensor_count);
+    s.max_types = c.array<BoundType>(s.tensor_count);
     s.offsets = c.array<uint64_t>(s.tensor_count);
     s.regions = c.array<uint64_t>(s.node_count);
     s.nodes = c.array<NodeChoice>(s.node_count);

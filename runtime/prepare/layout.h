@@ -47,7 +47,7 @@ struct NodeChoice {
 };
 
 struct SubLayout {
-  TensorType* max_types = nullptr;
+  BoundType* max_types = nullptr;
   uint64_t* offsets = nullptr;  // as fb::SubgraphPlan.offsets
   uint64_t* regions = nullptr;
   NodeChoice* nodes = nullptr;

@@ -101,7 +101,8 @@ Status check_bounds(vireo_session& s, const Step& step) {
                 static_cast<uint64_t>(tensor_bytes(*t)) <= static_cast<uint64_t>(t->capacity);
     for (int d = 0; fits && d < most.shape.rank; ++d) {
       const Dim m = most.shape[d], n = t->shape[d];
-      fits = is_symbolic(m) ? n <= s.shapes.intervals[handle_id(m)].hi || !step.shapes.bounded : n == m;
+      const Interval e = is_symbolic(m) ? s.shapes.intervals[handle_id(m)] : Interval{m, m};
+      fits = n == e.hi || (e.lo != e.hi && (n < e.hi || !step.shapes.bounded));
     }
     if (!fits) return fail_bounds(s, text_of(declared.name()), most, *t);
   }

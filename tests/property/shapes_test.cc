@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "converter/convert.h"
@@ -149,6 +150,31 @@ TEST_P(Shapes, AnyRunIsLikeTheFirst) {
   EXPECT_GT(refused, 50);
 }
 INSTANTIATE_TEST_SUITE_P(By, Shapes, ::testing::Values(kContents, kCondition, kCount));
+
+// Kernels were chosen for the one extent that the bounds leave: data that give another one end the run.
+TEST_F(OpenModel, BoundsThatLeaveOneExtentHold) {
+  testing::ModelBuilder m;
+  add_nodes(m, kContents);
+  ASSERT_NO_FATAL_FAILURE(load(m, {}));
+  bounds_ = {{"N", 0, 8}, {"by_data.size", 4, 4}, {"by_data.size.1", 8, 8}};
+  vireo_session* const s = create();
+  std::vector<float> x(4 * 8, 1);
+  alignas(8) uint8_t flag = 0;
+  using Run = std::tuple<int64_t, int64_t, int64_t, vireo_status>;
+  for (const auto& [n, rows, columns, status] : {Run{8, 4, 8, VIREO_OK}, Run{6, 3, 8, VIREO_OUT_OF_ARENA},
+                                                 Run{6, 4, 6, VIREO_OUT_OF_ARENA}, Run{8, 4, -1, VIREO_OK}}) {
+    int64_t shape[2] = {rows, columns};
+    const Result r = run(s,
+                         {tensor(VIREO_FLOAT32, {n, 4}, x.data(), x.size() * sizeof(float)),
+                          tensor(VIREO_INT64, {2}, shape, sizeof(shape)), tensor(VIREO_BOOL, {}, &flag, 1)},
+                         2);
+    EXPECT_EQ(r.status, status) << rows << " x " << columns;
+    if (r.status == VIREO_OK) {
+      EXPECT_EQ(r.shapes[1], (std::vector<int64_t>{4, 8}));
+    }
+  }
+  vireo_session_release(s);
+}
 
 TEST_F(OpenModel, AnInputMayChange) {
   testing::ModelBuilder m;

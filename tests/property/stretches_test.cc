@@ -215,14 +215,15 @@ class Stretches : public ::testing::Test {
   }
 
   // most 0: the file's extents.
-  static void open(const FileBytes& file, int64_t most, int32_t threads, Open* o, bool profile = false) {
+  static void open(const FileBytes& file, int64_t most, int32_t threads, Open* o, bool profile = false,
+                   int64_t least = 1) {
     vireo_error error = VIREO_ERROR_INIT;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = threads;
     ASSERT_EQ(vireo_runtime_create(&options, &o->runtime, &error), VIREO_OK) << error.message;
     ASSERT_EQ(vireo_model_load_memory(o->runtime, file.data(), file.size(), &o->model, &error), VIREO_OK)
         << error.message;
-    const vireo_bound bound = {"n", 1, most};
+    const vireo_bound bound = {"n", least, most};
     vireo_session_options wanted = VIREO_SESSION_OPTIONS_INIT;
     wanted.device = "cpu";
     wanted.profile = profile ? 1 : 0;
@@ -302,7 +303,8 @@ TEST_F(Stretches, SameCodesAsOneImage) {
   EXPECT_GT(stretched, 20u);
 }
 
-// A large image, of fixed extents: strip by strip. A batch whose extent is open is not cut into strips.
+// A large image, of extents that the file or the bounds fix: strip by strip. A batch whose extent is open is not cut
+// into strips.
 TEST_F(Stretches, SameBitsInStrips) {
   uint32_t stretched = 0, of_codes = 0;
   size_t whole_bytes = 0, strip_bytes = 0;
@@ -320,13 +322,17 @@ TEST_F(Stretches, SameBitsInStrips) {
       if (seed % 4 != 0) net->end();
       if (codes) quantize(&net->proto());
     }
-    Open one, strips, two;
+    Open one, strips, two, closed, ranging;
     const FileBytes open_file = convert_net(any), file = convert_net(fixed);
-    open(open_file, 1, 1, &one);
+    open(open_file, 1, 1, &one, /*profile=*/true);
+    open(open_file, images, 1, &closed, /*profile=*/false, images);
+    open(open_file, 2, 1, &ranging);
     open(file, 0, 1, &strips);
     open(file, 0, 2, &two);
     ASSERT_FALSE(HasFatalFailure());
     EXPECT_EQ(one.stretched(), 0u);
+    EXPECT_EQ(closed.stretched(), strips.stretched());
+    EXPECT_GE(ranging.memory.total_bytes, closed.memory.total_bytes);
     (codes ? of_codes : stretched) += strips.stretched();
     whole_bytes += images == 1 ? one.memory.total_bytes : 0;
     strip_bytes += images == 1 ? strips.memory.total_bytes : 0;
@@ -338,6 +344,7 @@ TEST_F(Stretches, SameBitsInStrips) {
     EXPECT_TRUE(run(strips, 0, images, kLargeEdge) == want);
     EXPECT_TRUE(run(strips, 0, images, kLargeEdge) == want) << "a second run";
     EXPECT_TRUE(run(two, 0, images, kLargeEdge) == want) << "two threads";
+    EXPECT_TRUE(run(closed, 0, images, kLargeEdge) == want) << "closed by its bounds";
   }
   EXPECT_GT(stretched, 50u);
   EXPECT_GT(of_codes, 10u);

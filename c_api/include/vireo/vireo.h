@@ -434,8 +434,8 @@ VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
 
 /* ---- Session ---- */
 
-/* Bounds of one symbolic dimension: closes an open one, or narrows one that the file bounds. This layout never changes.
- */
+/* Bounds of one symbolic dimension: closes an open one, or narrows one that the file bounds. Where min is max, the
+ * session is made as for a fixed dimension, and runs as fast. This layout never changes. */
 typedef struct vireo_bound {
   const char* name; /* as in vireo_value_info.dim_names */
   int64_t min;
