@@ -150,7 +150,7 @@ def gemm(d):
 
 
 def unary(d):
-    op = d.pick("Abs", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Not",
+    op = d.pick("Abs", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Celu", "Neg", "Not",
                 "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "ThresholdedRelu")
     if op == "Not":
         if d.count == 2:  # what follows computes with numbers
