@@ -19,6 +19,7 @@
 
 #include <algorithm>
 
+#include "converter/passes/layout/layout_roles.h"
 #include "converter/passes/shared/composite.h"
 #include "converter/passes/shared/match.h"
 #include "sdk/composites/function.h"
@@ -109,7 +110,7 @@ std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
   std::vector<ir::Node*> chain{&core};
   const TensorType type = core.out()->type;
   const bool spatial = core.op != Op::kGemm && core.op != Op::kMatMul;
-  const int axis = spatial ? 1 : type.shape.rank - 1;
+  const int axis = spatial && !is_channels_last(core) ? 1 : type.shape.rank - 1;
   bool bias = core.in(2) != nullptr, residual = false, activation = false;
   for (;;) {
     const ir::Value* at = chain.back()->out();
