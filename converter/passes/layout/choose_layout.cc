@@ -30,7 +30,7 @@ bool decides(LayoutRole r) { return r == LayoutRole::kSpatial || r == LayoutRole
 
 class Layouts {
  public:
-  Layouts(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) : g_(g), costs_(costs), log_(log) {}
+  Layouts(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) : g_(g), costs_(g, costs), log_(log) {}
 
   void run() {
     if (!read()) return;
@@ -207,7 +207,7 @@ class Layouts {
         if (in[i] == nullptr) return refused(*n);
       }
       ir::Node* one = with_channels_last(g_, *n, std::move(in), n);
-      if (one == nullptr) return refused(*n);
+      if (one == nullptr || !has_extents_of(*one, *n)) return refused(*n);
       last_[n] = one;
       for (const ir::Value* v : n->outputs) {
         if (v != nullptr && !build_border(*n, *v)) return refused(*n);
@@ -235,6 +235,20 @@ class Layouts {
     ir::Node* gather = extents_of_channels_first(g_, shape, last);
     if (gather == nullptr) return false;
     extents_[&shape] = gather->out();
+    return true;
+  }
+
+  // What Resize and Slice compute: the extents that were there, in the other order.
+  static bool has_extents_of(const ir::Node& last, const ir::Node& first) {
+    if (first.op != Op::kResize && first.op != Op::kIntResize && first.op != Op::kSlice) return true;
+    for (size_t o = 0; o < first.outputs.size(); ++o) {
+      if (first.outputs[o] == nullptr) continue;
+      const Shape &from = first.outputs[o]->type.shape, &to = last.outputs[o]->type.shape;
+      const std::vector<int> perm = channels_last(from.rank);
+      for (int i = 0; i < from.rank; ++i) {
+        if (to.rank != from.rank || to[i] != from[perm[static_cast<size_t>(i)]]) return false;
+      }
+    }
     return true;
   }
 
@@ -302,7 +316,7 @@ class Layouts {
   }
 
   ir::Graph& g_;
-  const target::KernelCosts& costs_;
+  const LayoutRates costs_;
   PassLog& log_;
   int64_t total_ = 0;  // ns of all nodes that decide, channels first, and of those that are settled
   std::map<const ir::Node*, LayoutRole> role_;

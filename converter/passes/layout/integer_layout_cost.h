@@ -6,7 +6,7 @@
 
 namespace vireo::passes {
 
-LayoutCost integer_conv_cost(const ir::Node& int_conv, const target::KernelCosts& costs);
+LayoutCost integer_conv_cost(const ir::Node& int_conv, const LayoutRates& costs);
 
 }  // namespace vireo::passes
 

@@ -34,14 +34,6 @@ bool is_number(const ir::Value* v) {
 
 bool in_ranks(int rank) { return rank >= 3 && rank <= 5; }
 
-// An open extent counts as 1: it multiplies all costs alike where it is the batch, as it nearly always is.
-double extent(Dim d) { return is_symbolic(d) ? 1 : static_cast<double>(d); }
-double elements(const Shape& s, int from = 0) {
-  double out = 1;
-  for (int i = from; i < s.rank; ++i) out *= extent(s[i]);
-  return out;
-}
-
 // What kernels channels last serve of a convolution: one group, or depthwise.
 template <class Attrs>
 bool is_conv_for_last(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
@@ -107,21 +99,23 @@ bool slice_axes(const ir::Node& n, std::vector<int64_t>* axes) {
   return true;
 }
 
-// Extents that are found by a run: the shape function of the moved node would name others.
-bool finds_extents(const ir::Node& n) {
+// Extents that are found by a run: the shape function of the moved node would name others. Expressions over what the
+// input has are the same again.
+bool finds_extents(const ir::Node& n, const LayoutRates& costs) {
   const Shape& x = n.in(0)->type.shape;
   return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const ir::Value* v) {
     if (v == nullptr) return false;
     const Shape& y = v->type.shape;
     bool found = x.rank != y.rank;
-    for (int i = 0; i < y.rank && !found; ++i) found = is_symbolic(y[i]) && y[i] != x[i];
+    for (int i = 0; i < y.rank && !found; ++i)
+      found = is_symbolic(y[i]) && y[i] != x[i] && !costs.extent.is_expression(y[i]);
     return found;
   });
 }
 
 // What takes or makes parts of a tensor, or resamples it, along axes that are named.
-bool is_by_axes(const ir::Node& n) {
-  if (n.in(0) == nullptr || n.in(0)->constant != nullptr || finds_extents(n)) return false;
+bool is_by_axes(const ir::Node& n, const LayoutRates& costs) {
+  if (n.in(0) == nullptr || n.in(0)->constant != nullptr || finds_extents(n, costs)) return false;
   std::vector<int64_t> axes;
   if (n.op == Op::kSlice) return slice_axes(n, &axes);
   if (n.op != Op::kIntResize) return n.op == Op::kSplit || n.op == Op::kResize;
@@ -135,10 +129,10 @@ bool is_by_axes(const ir::Node& n) {
 // Constants of such elements can be laid channels last: whole bytes, and no texts.
 bool is_movable(DType t) { return dtype_bits(t) >= 8 && t != DType::kString; }
 
-bool is_agnostic(const ir::Node& n) {
+bool is_agnostic(const ir::Node& n, const LayoutRates& costs) {
   const Shape& y = n.out()->type.shape;
   if (!n.bodies.empty() || !in_ranks(y.rank)) return false;
-  if (n.op == Op::kSplit) return is_by_axes(n);
+  if (n.op == Op::kSplit) return is_by_axes(n, costs);
   if (n.outputs.size() != 1) return false;
   if (is_elementwise(n.op)) {
     bool one = false;
@@ -156,7 +150,7 @@ bool is_agnostic(const ir::Node& n) {
   }
   if (n.in(0) == nullptr || n.in(0)->constant != nullptr) return false;
   if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax || is_conversion(n)) return true;
-  if (n.op == Op::kSlice || n.op == Op::kResize || n.op == Op::kIntResize) return is_by_axes(n);
+  if (n.op == Op::kSlice || n.op == Op::kResize || n.op == Op::kIntResize) return is_by_axes(n, costs);
   std::vector<int64_t> numbers;
   if (is_reduction(n.op)) {
     return n.attributes<attrs::Reduce>().keepdims() && n.in(1) != nullptr && known_ints(n.in(1), &numbers) &&
@@ -180,16 +174,17 @@ bool is_pointwise(const ir::Node& n) {
 }
 
 // An image, whose few channels are read where they lie.
-bool is_image(const ir::Node& n, const KernelCosts& costs) {
+bool is_image(const ir::Node& n, const LayoutRates& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &w = n.in(1)->type.shape, &y = n.out()->type.shape;
   const auto within = [](const auto* list, double most) {
     return list == nullptr || std::all_of(list->begin(), list->end(), [&](int32_t v) { return v <= most; });
   };
-  return a.group() == 1 && w.rank == 4 && (extent(w[1]) == costs.image_grey || extent(w[1]) == costs.image_colour) &&
+  return a.group() == 1 && w.rank == 4 &&
+         (costs.extent(w[1]) == costs.image_grey || costs.extent(w[1]) == costs.image_colour) &&
          within(a.strides(), costs.image_most_stride) && within(a.dilations(), 1) &&
-         (extent(y[3]) >= costs.image_least_line || elements(y, 2) >= costs.image_least_area) &&
-         elements(w, 1) <= costs.image_most_taps && extent(y[1]) <= costs.image_most_filters;
+         (costs.extent(y[3]) >= costs.image_least_line || costs.elements(y, 2) >= costs.image_least_area) &&
+         costs.elements(w, 1) <= costs.image_most_taps && costs.extent(y[1]) <= costs.image_most_filters;
 }
 
 double up(double v, double to) {
@@ -199,23 +194,24 @@ double up(double v, double to) {
 }
 
 // Windows whose filters can be transformed ahead: the time of the better tile.
-bool is_in_tiles(const ir::Node& n, const KernelCosts& costs) {
+bool is_in_tiles(const ir::Node& n, const LayoutRates& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape& w = n.in(1)->type.shape;
   const auto ones = [](const auto* list) {
     return list == nullptr || std::all_of(list->begin(), list->end(), [](int32_t v) { return v == 1; });
   };
   return n.in(1)->constant != nullptr && n.in(1)->type.dtype == DType::kF32 && a.group() == 1 && w.rank == 4 &&
-         extent(w[2]) == costs.tile_window && extent(w[3]) == costs.tile_window && ones(a.strides()) &&
+         costs.extent(w[2]) == costs.tile_window && costs.extent(w[3]) == costs.tile_window && ones(a.strides()) &&
          ones(a.dilations());
 }
-double tiles_cost(const KernelCosts& costs, const Shape& y, double channels) {
-  const double out = extent(y[1]), columns = up(out, costs.tile_columns);
+double tiles_cost(const LayoutRates& costs, const Shape& y, double channels) {
+  const double out = costs.extent(y[1]), columns = up(out, costs.tile_columns);
   const double lanes = up(channels, costs.tile_lanes) + up(out, costs.tile_lanes), border = costs.tile_window - 1;
   double best = 0;
   for (const double edge : {costs.tile_small, costs.tile_large}) {
     const double places = (edge + border) * (edge + border);
-    const double tiles = extent(y[0]) * up(extent(y[2]), edge) * up(extent(y[3]), edge) / (edge * edge);
+    const double tiles =
+        costs.extent(y[0]) * up(costs.extent(y[2]), edge) * up(costs.extent(y[3]), edge) / (edge * edge);
     const double computing =
         tiles * places * (columns * (channels + costs.tile_start) * costs.mac + lanes * costs.tile_transform);
     const double taken = std::max(computing, places * channels * columns * costs.tile_read);
@@ -232,18 +228,18 @@ Shape moved(const Shape& s) {
 }
 
 // `part` of `whole`, copied in runs; 0 where it is one run, which can lie at its place (sdk/ops/shared/parts.h).
-double part_cost(const KernelCosts& costs, const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
+double part_cost(const LayoutRates& costs, const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
   int first = 0, last = whole.rank - 1;
   while (first < whole.rank && part[first] == whole[first]) ++first;
   if (first == whole.rank) return 0;
   while (part[last] == whole[last]) --last;
-  const double all = elements(part), before = all / elements(part, first);
+  const double all = costs.elements(part), before = all / costs.elements(part, first);
   if (before == 1 && first == last && !in_steps) return 0;
-  const double run = elements(part, last + (in_steps ? 1 : 0)), bytes = dtype_bits(dtype) / 8.0;
+  const double run = costs.elements(part, last + (in_steps ? 1 : 0)), bytes = dtype_bits(dtype) / 8.0;
   return all * costs.copy * bytes / 4 + std::min(all / std::max(run, 1.0) * costs.copy_part, all * costs.copy_single);
 }
 
-LayoutCost parts_cost(const ir::Node& n, const KernelCosts& costs) {
+LayoutCost parts_cost(const ir::Node& n, const LayoutRates& costs) {
   const bool concat = n.op == Op::kConcat;
   std::vector<int64_t> steps;
   const bool in_steps =
@@ -259,10 +255,10 @@ LayoutCost parts_cost(const ir::Node& n, const KernelCosts& costs) {
   return {static_cast<int64_t>(first), static_cast<int64_t>(last)};
 }
 
-LayoutCost resize_cost(const ir::Node& n, const KernelCosts& costs) {
+LayoutCost resize_cost(const ir::Node& n, const LayoutRates& costs) {
   const bool nearest = n.attributes<attrs::Resize>().mode() == attrs::ResizeMode::nearest;
   const Shape& y = n.out()->type.shape;
-  const double all = elements(y), pixels = all / extent(y[1]);
+  const double all = costs.elements(y), pixels = all / costs.extent(y[1]);
   LayoutCost c;
   c.first = static_cast<int64_t>(all * (nearest ? costs.nearest_first : costs.smooth_first));
   c.last = static_cast<int64_t>(nearest ? all * costs.nearest_last + pixels * costs.nearest_pixel
@@ -270,10 +266,10 @@ LayoutCost resize_cost(const ir::Node& n, const KernelCosts& costs) {
   return c;
 }
 
-LayoutCost conv_cost(const ir::Node& n, const KernelCosts& costs) {
+LayoutCost conv_cost(const ir::Node& n, const LayoutRates& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
-  const double taps = elements(w, 2), area = extent(y[0]) * elements(y, 2), out = extent(y[1]);
+  const double taps = costs.elements(w, 2), area = costs.extent(y[0]) * costs.elements(y, 2), out = costs.extent(y[1]);
   if (a.group() > 1) {
     const auto most = [](const auto* list) {
       int32_t largest = 1;
@@ -282,16 +278,16 @@ LayoutCost conv_cost(const ir::Node& n, const KernelCosts& costs) {
     };
     const int32_t steps = most(a.strides());
     const bool strided = steps != 1, dilated = most(a.dilations()) != 1;
-    const bool narrow = extent(w[3]) == costs.shared_narrow || extent(w[3]) == costs.shared_wide;
+    const bool narrow = costs.extent(w[3]) == costs.shared_narrow || costs.extent(w[3]) == costs.shared_wide;
     const bool shared = narrow && !dilated && steps <= costs.shared_most_stride;
-    const double read = costs.depthwise_read * elements(x), taken = area * out * taps;
+    const double read = costs.depthwise_read * costs.elements(x), taken = area * out * taps;
     LayoutCost c;
     c.first = static_cast<int64_t>(taken * costs.tap_first + read +
-                                   extent(y[0]) * out * (strided ? costs.plane_strided : costs.plane));
+                                   costs.extent(y[0]) * out * (strided ? costs.plane_strided : costs.plane));
     c.last = static_cast<int64_t>(taken * (shared ? costs.tap_last : costs.tap_last_any) + read);
     return c;
   }
-  const double channels = std::max(extent(w[1]), 1.0), k = channels * taps;
+  const double channels = std::max(costs.extent(w[1]), 1.0), k = channels * taps;
   const bool pointwise = is_pointwise(n), one_channel = w[1] == 1;
   const double patches = k * area, filters = k * out;
   LayoutCost c;
@@ -303,7 +299,7 @@ LayoutCost conv_cost(const ir::Node& n, const KernelCosts& costs) {
   const double pack = taps == 1 || one_channel      ? costs.pack_filter
                       : filters > costs.far_filters ? costs.pack_far_window
                                                     : costs.pack_window;
-  const double run = channels * extent(w[w.rank - 1]);  // neighbouring taps are copied at once
+  const double run = channels * costs.extent(w[w.rank - 1]);  // neighbouring taps are copied at once
   const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
   // Constant filters are packed once for all runs.
   const bool packed = n.in(1)->constant != nullptr;
@@ -360,7 +356,13 @@ bool is_view_of_channels(const Shape& s) {
   return true;
 }
 
-LayoutRole layout_role(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
+double LayoutRates::elements(const Shape& s, int from) const {
+  double out = 1;
+  for (int i = from; i < s.rank; ++i) out *= extent(s[i]);
+  return out;
+}
+
+LayoutRole layout_role(const ir::Node& n, const LayoutRates& costs, std::string* reason) {
   reason->clear();
   if (n.outputs.empty() || n.out() == nullptr || n.inputs.empty() || n.in(0) == nullptr) return LayoutRole::kFixed;
   switch (n.op) {
@@ -383,7 +385,7 @@ LayoutRole layout_role(const ir::Node& n, const KernelCosts& costs, std::string*
       *reason = "no kernel for channels last";
       return LayoutRole::kFixed;
     default:
-      return is_agnostic(n) ? LayoutRole::kAgnostic : LayoutRole::kFixed;
+      return is_agnostic(n, costs) ? LayoutRole::kAgnostic : LayoutRole::kFixed;
   }
 }
 
@@ -394,7 +396,7 @@ bool follows_layout(const ir::Node& n, size_t i) {
   return n.op == Op::kConcat || i == 0;
 }
 
-LayoutCost layout_cost(const ir::Node& n, const KernelCosts& costs) {
+LayoutCost layout_cost(const ir::Node& n, const LayoutRates& costs) {
   switch (n.op) {
     case Op::kConv:
       return conv_cost(n, costs);
@@ -433,17 +435,19 @@ bool is_channels_last(const ir::Node& n) {
   }
 }
 
-int64_t settled_time(const ir::Node& n, const KernelCosts& costs) {
+int64_t settled_time(const ir::Node& n, const LayoutRates& costs) {
   if (n.op == Op::kComposite) {
     int64_t all = 0;
     for (const ir::Node& inside : n.bodies[0]->nodes()) all += settled_time(inside, costs);
     return all;
   }
   const bool conv = n.op == Op::kConv || n.op == Op::kIntConv;
-  return conv ? static_cast<int64_t>(elements(n.out()->type.shape) * elements(n.in(1)->type.shape, 1) * costs.mac) : 0;
+  return conv ? static_cast<int64_t>(costs.elements(n.out()->type.shape) * costs.elements(n.in(1)->type.shape, 1) *
+                                     costs.mac)
+              : 0;
 }
 
-int64_t transpose_cost(const ir::Value& v, const KernelCosts& costs) {
+int64_t transpose_cost(const ir::Value& v, const LayoutRates& costs) {
   const TensorType& type = v.type;
   if (is_view_of_channels(type.shape)) return static_cast<int64_t>(costs.view);
   const bool image = v.producer == nullptr && type.shape[1] == 3 && dtype_bits(type.dtype) == 32;
@@ -451,7 +455,7 @@ int64_t transpose_cost(const ir::Value& v, const KernelCosts& costs) {
   const bool parts = v.producer != nullptr && v.producer->op == Op::kConv && v.output_uses == 0 && v.uses.size() == 1 &&
                      is_elementwise(v.uses[0].node->op);
   const double move = (image ? costs.move_image : costs.move) * (parts ? 2 : 1);
-  return static_cast<int64_t>(costs.dispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
+  return static_cast<int64_t>(costs.dispatch + costs.elements(type.shape) * move * dtype_bits(type.dtype) / 32);
 }
 
 ir::Node* extents_of_channels_first(ir::Graph& g, ir::Node& shape, ir::Value* channels_last) {

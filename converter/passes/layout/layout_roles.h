@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converter/ir/graph.h"
+#include "converter/passes/layout/likely_extents.h"
 #include "converter/target/costs.h"
 
 namespace vireo::passes {
@@ -16,6 +17,14 @@ std::vector<int> channels_first(int rank);  // and back
 // Nothing moves: one channel, or one pixel.
 bool is_view_of_channels(const Shape& channels_first_shape);
 
+// What times are worked out from.
+struct LayoutRates : target::KernelCosts {
+  LayoutRates(const ir::Graph& g, const target::KernelCosts& costs) : target::KernelCosts(costs), extent(g) {}
+  double elements(const Shape& s, int from = 0) const;
+
+  LikelyExtents extent;
+};
+
 enum class LayoutRole {
   kFixed,     // sees its operands as they are
   kSpatial,   // carries `layout`
@@ -24,7 +33,7 @@ enum class LayoutRole {
   kToFirst,   // a Transpose to channels first
 };
 // `reason`: why a node with `layout` is fixed nevertheless; else empty.
-LayoutRole layout_role(const ir::Node& n, const target::KernelCosts& costs, std::string* reason);
+LayoutRole layout_role(const ir::Node& n, const LayoutRates& costs, std::string* reason);
 
 // Operand `i` is a tensor in the region's layout (and no axes, bounds, filters, numbers).
 bool follows_layout(const ir::Node& n, size_t i);
@@ -32,13 +41,13 @@ bool follows_layout(const ir::Node& n, size_t i);
 struct LayoutCost {
   int64_t first = 0, last = 0;
 };
-LayoutCost layout_cost(const ir::Node& n, const target::KernelCosts& costs);
+LayoutCost layout_cost(const ir::Node& n, const LayoutRates& costs);
 // Whether `n` says that its channels are last, or a node of its body does.
 bool is_channels_last(const ir::Node& n);
 // Time in ns to move a tensor from one layout to the other.
-int64_t transpose_cost(const ir::Value& v, const target::KernelCosts& costs);
+int64_t transpose_cost(const ir::Value& v, const LayoutRates& costs);
 // Roughly what a node takes about whose layout nothing is left to decide: a convolution channels last, or a composite.
-int64_t settled_time(const ir::Node& n, const target::KernelCosts& costs);
+int64_t settled_time(const ir::Node& n, const LayoutRates& costs);
 
 // `n` channels last, reading `inputs`, before `before`. Null when a shape function refuses.
 ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> inputs, ir::Node* before);

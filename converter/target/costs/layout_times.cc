@@ -41,7 +41,7 @@ bool print_times(const std::string& text, const target::KernelCosts& costs) {
     std::fprintf(stderr, "layout_times: %s in\n%s", error.empty() ? "there is no node" : error.c_str(), text.c_str());
     return false;
   }
-  const passes::LayoutCost cost = passes::layout_cost(g->nodes().back(), costs);
+  const passes::LayoutCost cost = passes::layout_cost(g->nodes().back(), passes::LayoutRates(*g, costs));
   std::printf("%lld %lld\n", static_cast<long long>(cost.first), static_cast<long long>(cost.last));
   return true;
 }
