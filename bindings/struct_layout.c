@@ -345,6 +345,7 @@ int main(void) {
   FIELD(vireo_graph_value, struct_size);
   FIELD(vireo_graph_value, dtype);
   FIELD(vireo_graph_value, is_static);
+  FIELD(vireo_graph_value, only_first_open);
   FIELD(vireo_graph_value, rank);
   FIELD(vireo_graph_value, max_dims);
   FIELD(vireo_graph_value, constant);

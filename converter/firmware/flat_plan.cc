@@ -81,6 +81,7 @@ class View {
     out->dtype = t.dtype();
     out->rank = static_cast<int32_t>(t.dims() != nullptr ? t.dims()->size() : 0);
     out->is_static = 1;
+    out->only_first_open = 0;
     for (int i = 0; i < VIREO_MAX_RANK; ++i) {
       const int64_t d = i < out->rank ? t.dims()->Get(static_cast<uint32_t>(i)) : 0;
       if (d < 0) out->is_static = 0;

@@ -39,6 +39,7 @@ class View {
     const TestValue& v = g_.values[number];
     out->dtype = static_cast<vireo_dtype>(v.type.dtype);
     out->is_static = v.varies ? 0 : 1;
+    out->only_first_open = 0;
     out->rank = v.type.shape.rank;
     for (int i = 0; i < VIREO_MAX_RANK; ++i) out->max_dims[i] = i < v.type.shape.rank ? v.type.shape[i] : 0;
     out->constant = v.constant;

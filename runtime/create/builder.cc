@@ -80,7 +80,7 @@ void Builder::make_slots(uint32_t sub) {
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     const fb::Tensor& tensor = *g.tensors()->Get(t);
     Slot& k = slots_[first_slot_[sub] + t];
-    k.is_static = s.max_types[t].fixed;
+    k.is_static = s.max_types[t].open == 0;
     k.constant = tensor.segment() >= 0;
   }
   if (maps_to_owner(s)) {

@@ -2,12 +2,14 @@
 #ifndef VIREO_RUNTIME_DEVICES_BOUND_TYPE_H_
 #define VIREO_RUNTIME_DEVICES_BOUND_TYPE_H_
 
+#include <stdint.h>
+
 #include "sdk/base/shape.h"
 
 namespace vireo {
 
 struct BoundType : TensorType {
-  bool fixed = false;  // the bounds leave one extent for each dimension
+  uint32_t open = 0;  // bit d: the bounds leave dimension d more than one extent
 };
 
 }  // namespace vireo

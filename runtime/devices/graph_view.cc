@@ -34,8 +34,10 @@ class View {
     const fb::Tensor& t = *g_.fb().tensors()->Get(number);
     const bool in_run = VIREO_JOINED && g_.now != nullptr;
     const TensorType& type = in_run ? *g_.now[number] : static_cast<const TensorType&>(g_.max_types[number]);
+    const uint32_t open = in_run ? 0 : g_.max_types[number].open;
     out->dtype = t.dtype();
-    out->is_static = in_run || g_.max_types[number].fixed ? 1 : 0;
+    out->is_static = !open;
+    out->only_first_open = open == 1;
     out->rank = type.shape.rank;
     for (int i = 0; i < kMaxRank; ++i) out->max_dims[i] = i < type.shape.rank ? type.shape[i] : 0;
     out->constant = g_.program->constant(t);

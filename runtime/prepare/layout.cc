@@ -80,7 +80,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
   SubLayout& s = l.subs[index];
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     const fb::Tensor& tensor = *g.tensors()->Get(t);
-    BoundType type{type_of(tensor), true};
+    BoundType type{type_of(tensor)};
     for (int i = 0; i < type.shape.rank; ++i) {
       const Interval d = bound_of(type.shape[i], Span<const Interval>(l.exprs, l.program->expr_count()));
       if (d.open()) {
@@ -90,7 +90,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
                     "session's bounds, or convert with --bound",
                     i, text_of(tensor.name()), first_open_symbol(l));
       }
-      type.fixed &= d.lo == d.hi;
+      if (d.lo != d.hi) type.open |= 1u << i;
       type.shape[i] = d.hi < 0 ? 0 : d.hi;
     }
     if (tensor_bytes(type) < 0) {

@@ -102,7 +102,7 @@ Status check_bounds(vireo_session& s, const Step& step) {
     for (int d = 0; fits && d < most.shape.rank; ++d) {
       const Dim m = most.shape[d], n = t->shape[d];
       const Interval e = is_symbolic(m) ? s.shapes.intervals[handle_id(m)] : Interval{m, m};
-      fits = n == e.hi || (e.lo != e.hi && (n < e.hi || !step.shapes.bounded));
+      fits = e.lo == e.hi ? n == e.hi : n <= e.hi || !step.shapes.bounded;
     }
     if (!fits) return fail_bounds(s, text_of(declared.name()), most, *t);
   }

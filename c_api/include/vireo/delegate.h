@@ -90,7 +90,8 @@ typedef struct vireo_graph_node {
 typedef struct vireo_graph_value {
   uint32_t struct_size;
   vireo_dtype dtype;
-  uint8_t is_static; /* every dimension is fixed: max_dims is the shape */
+  uint8_t is_static;       /* the file or the session's bounds fix every dimension: max_dims is the shape */
+  uint8_t only_first_open; /* they do, but for the first one */
   int32_t rank;
   int64_t max_dims[VIREO_MAX_RANK]; /* upper bounds */
   const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). They may not be

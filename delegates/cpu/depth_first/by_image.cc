@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "delegates/cpu/depth_first/image_graph.h"
 #include "delegates/cpu/depth_first/segments.h"
 #include "sdk/base/carver.h"
 #include "sdk/ops/concat/concat_generated.h"
@@ -168,6 +169,7 @@ class Finder {
  public:
   Finder(const vireo_host& host, const vireo_graph* graph, Stretches::IsTuned is_tuned, const Lists& lists)
       : reader_(host, graph),
+        image_(host, graph),
         host_(host),
         graph_(graph),
         is_tuned_(is_tuned),
@@ -192,7 +194,10 @@ class Finder {
       uint32_t end = n + 1;
       while (end < count && nodes_[n].batch != 0 && nodes_[end].batch == nodes_[n].batch && end - n < kMostNodes) ++end;
       if (nodes_[n].batch > 1) choose(n, end);
-      if (nodes_[n].batch == 1) choose_strips(n, end);
+      for (uint32_t a = n, b = n; nodes_[n].batch != 0 && a < end; a = b + 1) {
+        for (b = a; b < end && l_.inside[b] == 0;) ++b;
+        choose_strips(a, b);
+      }
       n = end;
     }
   }
@@ -221,12 +226,12 @@ class Finder {
     ValueFacts& y = values_[number];
     y.maker = static_cast<int32_t>(n);
     y.saved = saved_ns(nodes_[n].batch, image);
-    if (nodes_[n].batch != 1) return;
-    row.able = runs_by_row(q, &row.form);
+    CpuQuery one;  // image
+    row.able = view_node(image_.host(), image_.graph(), n, &one) && runs_by_row(one, &row.form);
     row.output = number;
     row.inputs = {l_.inputs, with_rows};
     row.constant_bytes = constants;
-    row.work_ns = row_work_ns(row.form, q.outputs[0].type);
+    row.work_ns = row_work_ns(row.form, one.outputs[0].type);
     l_.inputs += with_rows;
     RowValue& made = l_.row_values[number];
     made.maker = static_cast<int32_t>(n);
@@ -234,8 +239,9 @@ class Finder {
     made.row_bytes = made.rows == 0 ? 0 : image / static_cast<double>(made.rows);
   }
 
-  // One image: the nodes of segments.
+  // The nodes of segments.
   void choose_strips(uint32_t first, uint32_t end) {
+    if (end - first < 2) return;
     // Numbers of nodes count from `first` there.
     for (uint32_t n = first; n < end; ++n) {
       RowValue& v = l_.row_values[l_.row_nodes[n].output];
@@ -281,6 +287,7 @@ class Finder {
   }
 
   GraphReader reader_;
+  ImageGraph image_;
   const vireo_host& host_;
   const vireo_graph* graph_;
   Stretches::IsTuned is_tuned_;

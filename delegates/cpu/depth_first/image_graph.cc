@@ -28,6 +28,8 @@ class View {
     (void)g_.host->value(g_.graph, number, out);
     if (out->rank == 0 || is_constant(static_cast<int32_t>(number), *out)) return;
     out->max_dims[0] = 1;
+    if (out->only_first_open != 0) out->is_static = 1;
+    out->only_first_open = 0;
     if (g_.rows.made == 0 || out->rank != 4 || out->max_dims[1] < 2) return;
     const bool by_window = static_cast<int32_t>(number) == (in_body() ? g_.rows.inner_x : g_.rows.x);
     out->max_dims[1] = by_window ? g_.rows.read : g_.rows.made;
