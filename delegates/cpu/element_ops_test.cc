@@ -1,4 +1,4 @@
-// Casts, signs and integer sums against the reference kernels, to the bit.
+// Casts, signs, choices and integer sums against the reference kernels, to the bit.
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/where/where_generated.h"
 
 namespace vireo {
 namespace {
@@ -24,7 +25,9 @@ TEST(CpuCast, SameBits) {
                         {DType::kI32, DType::kI64, "cast_i32_i64"},   {DType::kBool, DType::kF32, "cast_bool_f32"},
                         {DType::kBool, DType::kI64, "cast_bool_i64"}, {DType::kBool, DType::kI32, "cast_bool_i32"},
                         {DType::kI64, DType::kI32, "cast_i64_i32"},   {DType::kI32, DType::kBool, "cast_i32_bool"},
-                        {DType::kI64, DType::kBool, "cast_i64_bool"}, {DType::kU8, DType::kBool, "cast_u8_bool"}};
+                        {DType::kI64, DType::kBool, "cast_i64_bool"}, {DType::kU8, DType::kBool, "cast_u8_bool"},
+                        {DType::kU8, DType::kI32, "cast_u8_i32"},     {DType::kI8, DType::kI32, "cast_i8_i32"},
+                        {DType::kU8, DType::kI64, "cast_u8_i64"},     {DType::kI8, DType::kI64, "cast_i8_i64"}};
   for (const int32_t slots : {1, 3}) {
     for (const int64_t count : {1, 17, 40000}) {
       for (const Pair& p : pairs) {
@@ -69,19 +72,51 @@ TEST(CpuIntegers, SameBits) {
     const char* kernel;
   };
   for (const DType type : {DType::kI32, DType::kI64}) {
-    for (const Way& way : {Way{Op::kAdd, "add_integers"}, {Op::kSub, "sub_integers"}, {Op::kMul, "mul_integers"}}) {
+    for (const Way& way : {Way{Op::kAdd, "add_integers"},
+                           {Op::kSub, "sub_integers"},
+                           {Op::kMul, "mul_integers"},
+                           {Op::kMin, "min_integers"},
+                           {Op::kMax, "max_integers"}}) {
       for (const int64_t count : {1, 17, 20000}) {
         const TestTensor many = Values(1).bytes(type, {count, 3}), more = Values(2).bytes(type, {count, 3}),
                          one = Values(3).bytes(type, {1});
         for (const auto& [a, b] : {std::pair(many, more), {many, one}, {one, many}, {many, many}})
           Case(way.op, pack<attrs::Binary>(attrs::BinaryT{}), {a, b}).expect_same_bits(way.kernel, 2);
-        // A row for all is the reference's.
-        Case(way.op, pack<attrs::Binary>(attrs::BinaryT{}),
-             {Values(1).bytes(type, {count + 1, 3}), Values(4).bytes(type, {3})})
-            .expect_same_bits("reference", 1);
+        const TestTensor row = Values(4).bytes(type, {3}), column = Values(5).bytes(type, {count, 1});
+        for (const auto& [a, b] : {std::pair(many, row), {row, many}, {many, column}, {column, many}, {row, column}})
+          Case(way.op, pack<attrs::Binary>(attrs::BinaryT{}), {a, b}).expect_same_bits(way.kernel, 2);
       }
     }
   }
+}
+
+TEST(CpuWhere, SameBits) {
+  struct Kind {
+    DType type;
+    const char* kernel;
+  };
+  const auto flags = [](std::initializer_list<int64_t> dims) {
+    TestTensor c = Values(9).bytes(DType::kBool, dims);
+    for (uint8_t& v : c.bytes) v &= 1;
+    return c;
+  };
+  for (const Kind& k : {Kind{DType::kF32, "where_32bit"},
+                        {DType::kI64, "where_64bit"},
+                        {DType::kF16, "where_16bit"},
+                        {DType::kU8, "where_8bit"}}) {
+    for (const int64_t n : {1, 17, 600}) {
+      const TestTensor x = Values(1).bytes(k.type, {5, n}), z = Values(2).bytes(k.type, {5, n}),
+                       one = Values(3).bytes(k.type, {}), row = Values(4).bytes(k.type, {n}),
+                       column = Values(6).bytes(k.type, {5, 1});
+      const TestTensor all = flags({5, n}), by_row = flags({5, 1}), by_column = flags({n}), alone = flags({});
+      for (const TestTensor& c : {all, by_row, by_column, alone}) {
+        for (const auto& [a, b] : {std::pair(x, z), {x, one}, {one, z}, {x, row}, {column, z}, {row, column}})
+          Case(Op::kWhere, pack<attrs::Where>(attrs::WhereT{}), {c, a, b}).expect_same_bits(k.kernel, 3);
+      }
+      Case(Op::kNot, pack<attrs::Unary>(attrs::UnaryT{}), {all}).expect_same_bits("not", 2);
+    }
+  }
+  Case(Op::kNot, pack<attrs::Unary>(attrs::UnaryT{}), {flags({70001})}).expect_same_bits("not", 3);
 }
 
 TEST(CpuSign, SameBits) {

@@ -98,10 +98,10 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
     return fail(&s.error, Status::kInvalidArgument, "input \"{}\" must be aligned to {}", name, alignment);
   }
   if (t.dtype == DType::kBool) {
-    for (int64_t k = 0; k < bytes; ++k) {
-      if (t.as<const uint8_t>()[k] > 1)
-        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a bool that is neither 0 nor 1", name);
-    }
+    uint8_t any = 0;  // in vectors
+    for (int64_t k = 0; k < bytes; ++k) any |= t.as<const uint8_t>()[k];
+    if (any > 1)
+      return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a bool that is neither 0 nor 1", name);
   }
   if (t.dtype == DType::kString) {
     for (int64_t k = 0; k < t.count(); ++k) {

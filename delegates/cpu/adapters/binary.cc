@@ -1,5 +1,8 @@
-// Elementwise functions of two float32 tensors, bfloat16 channels last by one factor a channel, and sums and products
-// of integers where one side has one element or both have one shape.
+// Elementwise functions of two float32 tensors, bfloat16 channels last by one factor a channel; sums, products, minima
+// and maxima of two tensors of integers.
+#include <string.h>
+
+#include <type_traits>
 #include <utility>
 
 #include "delegates/cpu/binary_function.h"
@@ -56,25 +59,44 @@ Status run_scale(const KernelContext& ctx, const void*) {
 
 constexpr CpuKernel kScale = {"scale_bf16_nhwc", 0, nullptr, nullptr, run_scale};
 
-// Integers wrap around: they are computed without sign. A side of one element has step 0.
+// Sums and products of integers wrap around: they are computed without sign. An operand of one element, or that is
+// repeated along a row, has step 0.
 template <class T, Op kOp, int kStepA, int kStepB>
 void compute(const T* a, const T* b, T* y, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    const T p = a[i * kStepA], q = b[i * kStepB];
-    y[i] = kOp == Op::kAdd ? p + q : kOp == Op::kSub ? p - q : p * q;
+  constexpr int64_t kPiece = 256;  // computed beside the result, which may lie on an operand
+  T piece[kPiece];
+  for (int64_t from = 0; from < count; from += kPiece) {
+    const int64_t n = count - from < kPiece ? count - from : kPiece;
+    const T *const pa = a + from * kStepA, *const pb = b + from * kStepB;
+    for (int64_t i = 0; i < n; ++i) {
+      using Unsigned = std::make_unsigned_t<T>;
+      const T p = pa[i * kStepA], q = pb[i * kStepB];
+      const auto u = static_cast<Unsigned>(p), v = static_cast<Unsigned>(q);
+      piece[i] = kOp == Op::kAdd   ? static_cast<T>(u + v)
+                 : kOp == Op::kSub ? static_cast<T>(u - v)
+                 : kOp == Op::kMul ? static_cast<T>(u * v)
+                 : kOp == Op::kMin ? (q < p ? q : p)
+                                   : (p < q ? q : p);
+    }
+    memcpy(y + from, piece, static_cast<size_t>(n) * sizeof(T));
   }
 }
 template <class T, Op kOp>
 Status run_integers(const KernelContext& ctx, const void*) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1);
   Tensor& y = *ctx.out(0);
-  const int64_t count = y.count();
-  const bool one_a = a.count() != count, one_b = b.count() != count;
-  ctx.parallel.for_range(count, kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
-    const T* const p = a.as<const T>() + (one_a ? 0 : begin);
-    const T* const q = b.as<const T>() + (one_b ? 0 : begin);
-    const auto kernel = one_a ? compute<T, kOp, 0, 1> : one_b ? compute<T, kOp, 1, 0> : compute<T, kOp, 1, 1>;
-    kernel(p, q, y.as<T>() + begin, end - begin);
+  if (y.count() == 0) return Status::kOk;
+  cpu::Broadcast all;
+  cpu::set_broadcast(a.shape, b.shape, y.shape, &all);
+  const cpu::Broadcast s = cpu::collapsed(all);
+  const bool one_a = s.a_strides[s.rank - 1] == 0, one_b = s.b_strides[s.rank - 1] == 0;
+  const auto kernel = one_a   ? (one_b ? compute<T, kOp, 0, 0> : compute<T, kOp, 0, 1>)
+                      : one_b ? compute<T, kOp, 1, 0>
+                              : compute<T, kOp, 1, 1>;
+  ctx.parallel.for_range(s.count(), kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
+    cpu::for_each_row(s, begin, end, [&](int64_t at_a, int64_t at_b, int64_t at_y, int64_t count) {
+      kernel(a.as<const T>() + at_a, b.as<const T>() + at_b, y.as<T>() + at_y, count);
+    });
   });
   return Status::kOk;
 }
@@ -84,19 +106,22 @@ struct Integers {
   static constexpr CpuKernel kAdd = {"add_integers", 0, nullptr, nullptr, run_integers<T, Op::kAdd>};
   static constexpr CpuKernel kSub = {"sub_integers", 0, nullptr, nullptr, run_integers<T, Op::kSub>};
   static constexpr CpuKernel kMul = {"mul_integers", 0, nullptr, nullptr, run_integers<T, Op::kMul>};
+  static constexpr CpuKernel kMin = {"min_integers", 0, nullptr, nullptr, run_integers<T, Op::kMin>};
+  static constexpr CpuKernel kMax = {"max_integers", 0, nullptr, nullptr, run_integers<T, Op::kMax>};
   static const CpuKernel* of(Op op) {
-    return op == Op::kAdd ? &kAdd : op == Op::kSub ? &kSub : op == Op::kMul ? &kMul : nullptr;
+    return op == Op::kAdd   ? &kAdd
+           : op == Op::kSub ? &kSub
+           : op == Op::kMul ? &kMul
+           : op == Op::kMin ? &kMin
+           : op == Op::kMax ? &kMax
+                            : nullptr;
   }
 };
 
 const CpuKernel* choose_integers(const CpuQuery& q) {
-  const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape, &y = q.outputs[0].type.shape;
-  const auto fits = [&y](const Shape& s) { return product(s, 0, s.rank) == 1 || s == y; };
-  if (q.inputs[1].type.dtype != q.inputs[0].type.dtype || !q.is_static() || !fits(a) || !fits(b)) return nullptr;
-  if (a != y && b != y) return nullptr;  // both have one element, and other ranks than y
-  return q.inputs[0].type.dtype == DType::kI64   ? Integers<uint64_t>::of(q.op)
-         : q.inputs[0].type.dtype == DType::kI32 ? Integers<uint32_t>::of(q.op)
-                                                 : nullptr;
+  const DType t = q.inputs[0].type.dtype;
+  if (q.inputs[1].type.dtype != t) return nullptr;
+  return t == DType::kI64 ? Integers<int64_t>::of(q.op) : t == DType::kI32 ? Integers<int32_t>::of(q.op) : nullptr;
 }
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {

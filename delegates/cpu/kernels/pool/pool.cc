@@ -14,8 +14,10 @@ namespace HWY_NAMESPACE {
 
 // Inputs that a window sees along one axis, from its first position.
 HWY_INLINE int64_t seen(int64_t begin, int64_t taps, int64_t dilation, int64_t size) {
-  const int64_t first = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
-  const int64_t limit = size > begin ? (size - begin + dilation - 1) / dilation : 0;
+  // Without a division where there is no need: they take longer than small windows.
+  const auto steps = [dilation](int64_t n) { return dilation == 1 ? n : (n + dilation - 1) / dilation; };
+  const int64_t first = begin < 0 ? steps(-begin) : 0;
+  const int64_t limit = size > begin ? steps(size - begin) : 0;
   const int64_t last = limit < taps ? limit : taps;
   return last > first ? last - first : 0;
 }
@@ -59,8 +61,68 @@ HWY_INLINE void pool_rows(D d, const PoolF32& s, const Band& band, const float* 
   }
 }
 
+// Windows that overlap little, as they lie: large strides leave most of what a band would copy unread.
+constexpr int64_t kDirectColumns = 256;
+HWY_INLINE bool is_direct(const Window& w) {
+  return w.stride_w > 2 && w.out_w <= kDirectColumns && w.out_h * w.out_w * w.kernel_h * w.kernel_w <= w.in_h * w.in_w;
+}
+
+// The taps of a window that lie inside, along one axis.
+struct Inside {
+  int64_t at = 0;  // of the first of them
+  int64_t taps = 0;
+  int64_t divisor = 0;  // taps that an average counts
+};
+HWY_INLINE Inside inside(int64_t begin, int64_t taps, int64_t dilation, int64_t size, int64_t before, int64_t after) {
+  Inside in;
+  in.taps = seen(begin, taps, dilation, size);
+  in.at = begin;
+  if (begin < 0) in.at = dilation == 1 ? 0 : begin + (-begin + dilation - 1) / dilation * dilation;
+  in.divisor = seen(begin + before, taps, dilation, size + before + after);
+  return in;
+}
+
+template <bool kIsMax>
+void pool_windows(const PoolF32& s, const float* x, float* y, int64_t begin, int64_t end) {
+  const Window& w = s.window;
+  const bool with_pad = s.kind == PoolKind::kAverageWithPad;
+  const hn::CappedTag<float, 1> one;
+  Inside columns[kDirectColumns];
+  for (int64_t i = 0; i < w.out_w; ++i)
+    columns[i] = inside(i * w.stride_w - w.pad_left, w.kernel_w, w.dilation_w, w.in_w, with_pad ? w.pad_left : 0,
+                        with_pad ? s.pad_right : 0);
+  for (int64_t plane = begin; plane < end; ++plane) {
+    const float* const from = x + plane * w.in_h * w.in_w;
+    float* to = y + plane * w.out_h * w.out_w;
+    for (int64_t row = 0; row < w.out_h; ++row, to += w.out_w) {
+      const Inside r = inside(row * w.stride_h - w.pad_top, w.kernel_h, w.dilation_h, w.in_h, with_pad ? w.pad_top : 0,
+                              with_pad ? s.pad_bottom : 0);
+      for (int64_t i = 0; i < w.out_w; ++i) {
+        const Inside& c = columns[i];
+        auto acc = hn::Set(one, kIsMax ? -HUGE_VALF : 0);
+        const float* line = from + r.at * w.in_w + c.at;
+        for (int64_t a = 0; a < r.taps; ++a, line += w.dilation_h * w.in_w) {
+          for (int64_t b = 0; b < c.taps; ++b) {
+            const auto v = hn::LoadU(one, line + b * w.dilation_w);
+            if constexpr (kIsMax) {  // without branches, which values would decide
+              acc = hn::IfThenElse(hn::Or(hn::Gt(v, acc), hn::IsNaN(v)), v, acc);
+            } else {
+              acc = hn::Add(acc, v);
+            }
+          }
+        }
+        to[i] = kIsMax ? hn::GetLane(acc) : hn::GetLane(acc) / static_cast<float>(r.divisor * c.divisor);
+      }
+    }
+  }
+}
+
 void pool_planes(const PoolF32& s, const float* x, float* y, int64_t begin, int64_t end, void* scratch) {
   const Window& w = s.window;
+  if (is_direct(w)) {
+    s.kind == PoolKind::kMax ? pool_windows<true>(s, x, y, begin, end) : pool_windows<false>(s, x, y, begin, end);
+    return;
+  }
   const Band band(w);
   const int64_t count = w.kernel_h * w.kernel_w;
   int64_t* const taps = static_cast<int64_t*>(scratch);

@@ -71,7 +71,10 @@ TEST(Pool, Windows) {
         }
       }
       check(1, {9, 20, 0, 0, 3, 3, 1, 1, 2, 2, 2, 2}, 2, kind, 1);
-      // Strides that step over rows and columns, which no tap then reads.
+      // Strides that step over rows and columns, which no tap then reads; lines too long to be read as they lie.
+      check(5, {10, 20, 0, 0, 1, 3, 1, 4, 1, 1, 0, 1}, 0, kind, 2);
+      check(2, {9, 31, 0, 0, 2, 2, 3, 4, 2, 3, 1, 2}, 1, kind, 1);
+      check(1, {3, 1200, 0, 0, 1, 3, 1, 4, 1, 1, 0, 1}, 0, kind, 1);
       check(3, {21, 67, 0, 0, 1, 1, 1, 4, 1, 1, 0, 0}, 0, kind, 1);
       check(3, {22, 67, 0, 0, 2, 2, 3, 5, 1, 3, 1, 1}, 1, kind, 1);
       check(2, {40, 70, 0, 0, 2, 1, 4, 3, 2, 1, 0, 0}, 0, kind, 3);
