@@ -29,6 +29,7 @@
 #include "converter/passes/recognise/recognise_rotary.h"
 #include "converter/passes/recognise/recognise_shuffle.h"
 #include "converter/passes/shared/measure.h"
+#include "converter/passes/simplify/crop_filters.h"
 #include "converter/passes/simplify/dead_code.h"
 #include "converter/passes/simplify/eliminate_no_ops.h"
 #include "converter/passes/simplify/flush_subnormals.h"
@@ -95,6 +96,8 @@ const Pass* const kRepeated[] = {
 const Pass* const kBetween[] = {
     // Kernels and all that follows know products of matrices.
     &kLiftVectors,
+    // When pads are what they will be; before the layout is weighed. A node stays one, so it measures as before.
+    &kCropFilters,
     // Files that another optimiser saved have views around their products, which would hide what stands behind them.
     &kUnflattenGemm,
 };
