@@ -374,6 +374,16 @@ class Maker {
 
   // ---- Bytes
 
+  // Equal blocks are there once: layers of one shape share their parameters, and often tables and multipliers.
+  static constexpr size_t kSmallConstant = 1024;
+  uint32_t append_once(const std::vector<uint8_t>& block) {
+    const auto known = blocks_.find(block);
+    if (known != blocks_.end()) return known->second;
+    const uint32_t at = append(block.data(), block.size());
+    blocks_.emplace(block, at);
+    return at;
+  }
+
   uint32_t append(const void* data, size_t bytes) {
     const auto at = static_cast<uint32_t>(bytes_.size());
     const auto* const from = static_cast<const uint8_t*>(data);
@@ -394,7 +404,8 @@ class Maker {
     const uint8_t* const from = shown_.constant(t);
     const auto known = constants_.find(from);
     if (known != constants_.end()) return known->second;
-    const uint32_t at = append(from, static_cast<size_t>(t.size()));
+    const auto size = static_cast<size_t>(t.size());
+    const uint32_t at = size <= kSmallConstant ? append_once({from, from + size}) : append(from, size);
     constants_.emplace(from, at);
     constant_bytes_ += static_cast<uint32_t>(t.size());
     return at;
@@ -434,7 +445,7 @@ class Maker {
       vireo_plan_record r = {};
       r.kernel = call.kernel;
       r.cost = unit_cost(call.kernel, call.parameters, core_, costs_);
-      r.parameters = append(call.parameters.data(), call.parameters.size());
+      r.parameters = append_once(call.parameters);
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
@@ -493,6 +504,7 @@ class Maker {
   PlanResult planned_;
   std::vector<uint8_t> bytes_;
   std::map<const uint8_t*, uint32_t> constants_;
+  std::map<std::vector<uint8_t>, uint32_t> blocks_;
   uint32_t constant_bytes_ = 0;
 };
 

@@ -41,7 +41,7 @@ def counts_of(target, build, work):
     flags = [*about["flags"].split(), "-std=c99", "-ffreestanding", "-fbuiltin", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns",
              "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", f"-I{work}", f"-I{folder / 'board'}", f"-I{folder / 'board' / 'libc'}"]
     sources = [*(ROOT / "delegates/mcu/kernels").glob("*.c"), *(ROOT / "delegates/mcu/plan").glob("call_*.c"), ROOT / "delegates/mcu/plan/linked.c",
-               ROOT / "delegates/mcu/plan/conv_bounds.c", ROOT / "tests/smoke/mcu_costs.c", board / "startup.c", folder / "board/libc/memory.c"]
+               *(ROOT / "delegates/mcu/plan").glob("*bounds.c"), ROOT / "tests/smoke/mcu_costs.c", board / "startup.c", folder / "board/libc/memory.c"]
     objects = []
     for source in sources:
         small = source.parent.name == "plan" or source.name in SMALL.get(target, ())

@@ -52,8 +52,23 @@ void vireo_mcu_softmax_run(const vireo_mcu_softmax* s, const uint8_t* x, const i
   }
 }
 
-void vireo_mcu_quantize(const float* x, int32_t count, float scale, const vireo_mcu_codes* codes, uint8_t* y) {
-  for (const float* const end = x + count; x != end; ++x, ++y) {
+void vireo_mcu_quantize(const float* x, int32_t count, float scale, const vireo_mcu_codes* all, uint8_t* y) {
+#if VIREO_MCU_FPU
+  const vireo_mcu_codes own = *all, *const codes = &own; /* a copy: a store of a byte might change *all */
+#else
+  const vireo_mcu_codes* const codes = all;
+#endif
+  const float* const end = x + count;
+#if VIREO_MCU_MVE
+  for (; end - x >= 4; x += 4, y += 4) { /* there is no division of vectors, but of the registers that make up one */
+    register float32x4_t v __asm__("q0") = vld1q_f32(x);
+    __asm__("vdiv.f32 s0, s0, %1\n vdiv.f32 s1, s1, %1\n vdiv.f32 s2, s2, %1\n vdiv.f32 s3, s3, %1"
+            : "+w"(v)
+            : "t"(scale));
+    vstrbq_s32((int8_t*)y, vpselq_s32(mcu_four_to_codes(v, codes), vdupq_n_s32(codes->low), vcmpeqq_f32(v, v)));
+  }
+#endif
+  for (; x != end; ++x, ++y) {
 #if VIREO_MCU_FPU
     const float v = *x / scale;
     *y = (uint8_t)(v != v ? codes->low : mcu_to_code(mcu_round(v), codes));

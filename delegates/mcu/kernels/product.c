@@ -41,6 +41,9 @@ MCU_INLINE int32_t place(int32_t k, int32_t column, int32_t width) {
 MCU_INLINE int32_t code(uint8_t byte, uint8_t flip) { return (int8_t)(uint8_t)(byte ^ flip); }
 
 /* k bytes in a row become one column; what is behind them up to a multiple of 4 becomes 0. */
+#if !VIREO_MCU_MVE
+MCU_APART
+#endif
 static void widen_row(const uint8_t* from, int32_t k, uint8_t flip, uint8_t zero, int32_t width, int32_t column,
                       int16_t* to) {
   const int32_t z = code(zero, flip);

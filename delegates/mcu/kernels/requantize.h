@@ -141,8 +141,8 @@ MCU_INLINE int32_t mcu_scaled(int32_t sum, float m) {
 /* A rounded number to a code. */
 MCU_INLINE int32_t mcu_to_code(int32_t r, const vireo_mcu_codes* codes) {
 #if MCU_SATURATES
-  /* +-2^31 must not wrap around. Beyond +-65,535 a zero point changes nothing. */
-  r = r < -131072 ? -131072 : r > 131072 ? 131072 : r;
+  /* +-2^31 must not wrap around. Beyond +-65,535 a zero point changes nothing. These bounds are one instruction. */
+  r = r < -131072 ? -131072 : r > 131071 ? 131071 : r;
 #endif
   r += codes->zero;
   return r < codes->low ? codes->low : r > codes->high ? codes->high : r;
@@ -220,12 +220,14 @@ MCU_INLINE uint32_t mcu_two_codes(uint32_t low, uint32_t high, const mcu_multipl
 #endif
 
 #if VIREO_MCU_MVE
-/* Codes of four sums, each in the low byte of its lane. The vector unit takes subnormal numbers for 0; a product that
- * is one rounds to 0 anyway. */
-MCU_INLINE int32x4_t mcu_four_codes(int32x4_t sums, float m, const vireo_mcu_codes* codes) {
-  const float32x4_t v = vmulq_n_f32(vcvtq_f32_s32(sums), m);
+/* Four numbers to codes, each in the low byte of its lane. */
+MCU_INLINE int32x4_t mcu_four_to_codes(float32x4_t v, const vireo_mcu_codes* codes) {
   const int32x4_t r = vqaddq_n_s32(vcvtnq_s32_f32(v), codes->zero); /* to nearest even; saturates */
   return vminq_s32(vmaxq_s32(r, vdupq_n_s32(codes->low)), vdupq_n_s32(codes->high));
+}
+/* Codes of four sums. The vector unit takes subnormal numbers for 0; a product that is one rounds to 0 anyway. */
+MCU_INLINE int32x4_t mcu_four_codes(int32x4_t sums, float m, const vireo_mcu_codes* codes) {
+  return mcu_four_to_codes(vmulq_n_f32(vcvtq_f32_s32(sums), m), codes);
 }
 #endif
 

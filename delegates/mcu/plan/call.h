@@ -44,11 +44,11 @@ static inline int mcu_are_codes(const vireo_mcu_codes* c) {
          c->zero <= 65536;
 }
 
+/* Whether `count` numbers that lie one behind the other are all from low to high. */
+int mcu_are_between(const int32_t* numbers, uint32_t count, uint32_t low, uint32_t high);
+
 /* a * b, at most VIREO_PLAN_MOST + 1: a chain of these says whether a size is in bounds. */
-static inline uint32_t mcu_times(uint32_t a, uint32_t b) {
-  const uint64_t product = (uint64_t)a * b;
-  return product > VIREO_PLAN_MOST ? VIREO_PLAN_MOST + 1 : (uint32_t)product;
-}
+uint32_t mcu_times(uint32_t a, uint32_t b);
 
 #ifdef __cplusplus
 }

@@ -4,16 +4,12 @@
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/plan/call.h"
 
-static int is_in(int32_t v, int32_t low, int32_t high) { return v >= low && v <= high; }
-
 static int pool_needs(const vireo_mcu_pool* p, uint32_t* x, uint32_t* y) {
-  const int32_t most = 1 << 14;
-  if (!is_in(p->batch, 1, most) || !is_in(p->channels, 1, most)) return 0;
+  const uint32_t most = 1 << 14;
+  /* From `batch` to `dilation`, then `pad` and `pad_end`. */
+  if (!mcu_are_between(&p->batch, 12, 1, most) || !mcu_are_between(p->pad, 4, 0, most)) return 0;
   for (int i = 0; i < 2; ++i) {
-    if (!is_in(p->in[i], 1, most) || !is_in(p->out[i], 1, most) || !is_in(p->kernel[i], 1, most) ||
-        !is_in(p->stride[i], 1, most) || !is_in(p->dilation[i], 1, most) || !is_in(p->pad[i], 0, most) ||
-        !is_in(p->pad_end[i], 0, most) || mcu_times((uint32_t)p->kernel[i], (uint32_t)p->dilation[i]) > (uint32_t)most)
-      return 0;
+    if (mcu_times((uint32_t)p->kernel[i], (uint32_t)p->dilation[i]) > most) return 0;
   }
   const uint32_t planes = mcu_times((uint32_t)p->batch, (uint32_t)p->channels);
   *x = mcu_times(planes, (uint32_t)(p->in[0] * p->in[1]));

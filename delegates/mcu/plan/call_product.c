@@ -4,8 +4,6 @@
 
 enum { kWritten = 1 << 5 | 1 << 6, kOptional = 1 << 3 | 1 << 4, kWords = 1 << 2 | 1 << 3, kScratch = 1 << 6 };
 
-static int is_in(int32_t v, int32_t low, int32_t high) { return v >= low && v <= high; }
-
 static int needs_of_conv(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_mcu_conv* const c = (const vireo_mcu_conv*)parameters;
   if (!vireo_mcu_conv_needs(c, bytes)) return 0;
@@ -23,8 +21,8 @@ const vireo_mcu_kernel vireo_mcu_conv_kernel = {
 
 static int needs_of_gemm(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_mcu_gemm* const g = (const vireo_mcu_gemm*)parameters;
-  const int32_t most = 1 << 20;
-  if (!mcu_are_codes(&g->codes) || !is_in(g->m, 1, most) || !is_in(g->n, 1, most) || !is_in(g->k, 1, 32768)) return 0;
+  if (!mcu_are_codes(&g->codes) || !mcu_are_between(&g->m, 2, 1, 1 << 20) || !mcu_are_between(&g->k, 1, 1, 32768))
+    return 0;
   const uint32_t m = (uint32_t)g->m, n = (uint32_t)g->n, k = (uint32_t)g->k;
   bytes[0] = mcu_times(m, k);
   bytes[1] = mcu_times(k, n);

@@ -1,21 +1,16 @@
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/plan/call.h"
 
-static int is_in(int32_t v, int32_t low, int32_t high) { return v >= low && v <= high; }
-
 /* Sizes within which no kernel leaves 32 bits or its operands. */
 int vireo_mcu_conv_needs(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
   const vireo_mcu_conv* const c = (const vireo_mcu_conv*)parameters;
-  const int32_t most = 1 << 14;
-  if (!mcu_are_codes(&c->codes) || !is_in(c->batch, 1, most) || !is_in(c->groups, 1, most) ||
-      !is_in(c->in_channels, 1, most) || !is_in(c->out_channels, 1, most))
+  const uint32_t most = 1 << 14;
+  /* From `batch` to `dilation`, then `pad`. */
+  if (!mcu_are_codes(&c->codes) || !mcu_are_between(&c->batch, 14, 1, most) || !mcu_are_between(c->pad, 2, 0, most))
     return 0;
   for (int i = 0; i < 2; ++i) {
-    if (!is_in(c->in[i], 1, most) || !is_in(c->out[i], 1, most) || !is_in(c->kernel[i], 1, most) ||
-        !is_in(c->stride[i], 1, most) || !is_in(c->dilation[i], 1, most))
-      return 0;
-    if (mcu_times((uint32_t)c->kernel[i], (uint32_t)c->dilation[i]) > (uint32_t)most ||
-        mcu_times((uint32_t)c->out[i], (uint32_t)c->stride[i]) > (uint32_t)most || !is_in(c->pad[i], 0, most))
+    if (mcu_times((uint32_t)c->kernel[i], (uint32_t)c->dilation[i]) > most ||
+        mcu_times((uint32_t)c->out[i], (uint32_t)c->stride[i]) > most)
       return 0;
   }
   const uint32_t plane_in = (uint32_t)(c->in[0] * c->in[1]), plane_out = (uint32_t)(c->out[0] * c->out[1]);
