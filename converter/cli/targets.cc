@@ -307,7 +307,7 @@ class Preparation {
 
   // What a microcontroller reads: the plan as one compiled part of its own, of all nodes.
   void make_plan(const std::vector<uint8_t>& bare) {
-    const firmware::Core& core = core_of(profile_);
+    const firmware::Core core = core_of(profile_);
     auto plan = std::make_shared<firmware::FlatPlan>();
     std::vector<firmware::Refusal> refusals;
     std::string error;
@@ -433,7 +433,7 @@ std::vector<Profile> read_profiles(const std::vector<std::string>& names) {
   return list;
 }
 
-const firmware::Core& core_of(const Profile& profile) {
+firmware::Core core_of(const Profile& profile) {
   const firmware::Core* const core = firmware::find_core(profile.firmware.core);
   if (core == nullptr)
     throw Failure("target " + profile.name + ": \"firmware.core\": there is no core " + profile.firmware.core,
@@ -441,7 +441,9 @@ const firmware::Core& core_of(const Profile& profile) {
   if (!firmware::has_board(profile.firmware.board))
     throw Failure("target " + profile.name + ": \"firmware.board\": there is no board " + profile.firmware.board,
                   "boards: " + firmware::board_names());
-  return *core;
+  firmware::Core own = *core;
+  own.reals = own.reals && profile.firmware.flags.find("-mfloat-abi=soft") == std::string::npos;
+  return own;
 }
 
 std::string common_precision(const std::vector<Profile>& profiles, const std::string& given) {
@@ -500,7 +502,7 @@ void check_limits(const std::vector<TargetReport>& reports) {
     if (!report.fixes_refused.empty())
       throw Failure("target " + report.name + " cannot run the model:" + nodes, report.fixes_refused);
     throw Failure("target " + report.name + " cannot run the model:" + nodes,
-                  "microcontrollers run models in 8 bits: vireo quantize MODEL --data SAMPLES --target " + report.name +
+                  "models in 8 bits run on every core: vireo quantize MODEL --data SAMPLES --target " + report.name +
                       "; what still has no kernel needs the whole runtime (--target mcu), or another operator");
   }
   std::string all;

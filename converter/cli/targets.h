@@ -71,7 +71,7 @@ std::vector<uint8_t> with_targets(Span<const uint8_t> file, const std::string& n
                                   const std::vector<target::Profile>& profiles, const TargetOptions& options,
                                   const std::string& note, std::vector<TargetReport>* reports);
 // The target's core by its profile, which has one; throws Failure where that core, or its board, is unknown.
-const firmware::Core& core_of(const target::Profile& profile);
+firmware::Core core_of(const target::Profile& profile);
 // Throws Failure that has all nodes that a target refuses, or all limits that one breaks.
 void check_limits(const std::vector<TargetReport>& reports);
 

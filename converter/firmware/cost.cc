@@ -7,6 +7,7 @@
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 #include "delegates/mcu/plan/plan.h"
@@ -131,6 +132,47 @@ void add_pool(const vireo_mcu_pool& p, bool average, Features* f) {
   (*f)[kPoolTaps] += double(p.batch) * p.out[0] * (p.kernel[0] + p.out[1] * p.kernel[1]);
 }
 
+// A product of float32, of `n` groups.
+void add_real_product(double n, int64_t positions, int64_t channels, int64_t k, Features* f) {
+  const double groups = n * static_cast<double>((channels + 3) / 4), products = groups * static_cast<double>(k);
+  const double whole = static_cast<double>((positions + 2) / 4), tiles = static_cast<double>((positions + 3) / 4);
+  (*f)[kRealProducts] += products * whole;
+  (*f)[kRealLines] += products * (tiles - whole);
+  (*f)[kRealTiles] += groups * tiles;
+}
+
+void add_real_conv(const vireo_mcu_conv_reals& c, Features* f) {
+  const int64_t taps = int64_t{c.kernel[0]} * c.kernel[1], positions = int64_t{c.out[0]} * c.out[1];
+  const double n = double(c.batch) * c.groups;
+  const bool point = taps == 1 && c.stride[0] * c.stride[1] == 1 && c.pad[0] + c.pad[1] == 0;
+  add_real_product(n, positions, c.out_channels, c.in_channels * taps, f);
+  const double whole = point ? static_cast<double>(positions / 4 * 4) : 0,
+               k = static_cast<double>(c.in_channels * taps);
+  (*f)[kRealElements] += n * whole * k;
+  (*f)[kRealTaps] += n * (static_cast<double>((positions + 3) / 4 * 4) - whole) * k;
+}
+
+void add_real_depthwise(const vireo_mcu_conv_reals& c, Features* f) {
+  constexpr int64_t kMostBand = 4096;
+  const auto span = [&](int64_t outputs, int axis) {
+    return (outputs - 1) * c.stride[axis] + int64_t{c.kernel[axis] - 1} * c.dilation[axis] + 1;
+  };
+  int64_t rows = c.out[0];
+  while (rows > 1 && span(rows, 0) * span(c.out[1], 1) * 4 > kMostBand) rows = (rows + 1) / 2;
+  const double filters = double(c.batch) * c.groups * c.out_channels;
+  const double strips = static_cast<double>((c.out[0] + rows - 1) / rows), outputs = filters * c.out[0] * c.out[1];
+  const bool by_3 =
+      c.kernel[0] == 3 && c.kernel[1] == 3 && c.stride[0] * c.stride[1] == 1 && c.dilation[0] * c.dilation[1] == 1;
+  (*f)[kRealFilters] += filters * strips;
+  (*f)[kRealBand] += filters * strips * static_cast<double>(span(rows, 0) * span(c.out[1], 1));
+  if (by_3) {
+    (*f)[kRealDepthwise] += outputs;
+  } else {
+    (*f)[kRealWindowTaps] += outputs * c.kernel[0] * c.kernel[1];
+    (*f)[kRealWindowRows] += outputs * c.kernel[0];
+  }
+}
+
 template <class Struct>
 const Struct& as(const void* parameters) {
   return *static_cast<const Struct*>(parameters);
@@ -189,6 +231,45 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
     case k_dequantize:
       f[kDequantize] += as<vireo_plan_dequantize>(parameters).count;
       break;
+    case k_conv_reals:
+      add_real_conv(as<vireo_mcu_conv_reals>(parameters), &f);
+      break;
+    case k_depthwise_reals:
+      add_real_depthwise(as<vireo_mcu_conv_reals>(parameters), &f);
+      break;
+    case k_gemm_reals: {
+      const auto& g = as<vireo_mcu_gemm_reals>(parameters);
+      add_real_product(1, g.m, g.n, g.k, &f);
+      f[kRealRows] += (g.m == 1 ? 1.0 : up_to(g.m, 4)) * g.k;
+      break;
+    }
+    case k_average_reals:
+    case k_max_reals: {
+      const auto& p = as<vireo_mcu_pool_reals>(parameters);
+      const double outputs = double(p.planes) * p.out[0] * p.out[1];
+      f[kernel == k_average_reals ? kRealPoolTaps : kRealMaxTaps] += outputs * p.kernel[0] * p.kernel[1];
+      f[kRealPoolRows] += outputs * p.kernel[0];
+      f[kRealPoolOutputs] += outputs;
+      break;
+    }
+    case k_binary_reals: {
+      const auto& b = as<vireo_mcu_binary_reals>(parameters);
+      f[kRealBinary] += double(b.rows) * b.columns;
+      f[kBinaryRows] += b.rows;
+      break;
+    }
+    case k_function: {
+      const auto& g = as<vireo_mcu_function>(parameters);
+      const bool is_exp = g.what == VIREO_MCU_SIGMOID || g.what == VIREO_MCU_TANH || g.what == VIREO_MCU_SWISH ||
+                          g.what == VIREO_MCU_ELU || g.what == VIREO_MCU_EXP;
+      f[is_exp ? kRealFunction : g.what == VIREO_MCU_CLIP ? kRealClip : kRealOther] += g.count;
+      break;
+    }
+    case k_softmax_reals: {
+      const auto& s = as<vireo_mcu_softmax_reals>(parameters);
+      f[kRealSoftmax] += double(s.outer) * s.axis * s.inner;
+      break;
+    }
     default:
       break;
   }
@@ -214,13 +295,16 @@ uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, cons
     return static_cast<uint16_t>(std::clamp(instructions / 64 + 1, 1.0, 65535.0));
   };
   Features f = features_of(kernel, parameters.data(), core);
-  if (kernel != k_conv && kernel != k_gemm) {
+  const bool in_reals = kernel == k_conv_reals || kernel == k_gemm_reals;
+  if (kernel != k_conv && kernel != k_gemm && !in_reals) {
     const double units = vireo_mcu_kernel_of(kernel)->units(parameters.data());
     return at_most(static_cast<double>(instructions_of(f, target)) / units);
   }
   // Units of two kinds; the dearer one counts for both, so that no step takes longer than it was given.
-  double tiles = 0, pairs = f[kConvFilters] + f[kVectorFilters] + f[kGemmFilters];
-  if (kernel == k_conv) {
+  double tiles = 0, pairs = f[kConvFilters] + f[kVectorFilters] + f[kGemmFilters] + f[kRealTiles];
+  if (in_reals) {
+    tiles = vireo_mcu_kernel_of(kernel)->units(parameters.data()) - pairs;
+  } else if (kernel == k_conv) {
     const auto& c = as<vireo_mcu_conv>(parameters.data());
     const int64_t positions = int64_t{c.out[0]} * c.out[1];
     tiles = double(c.batch) * c.groups * static_cast<double>((positions + core.tile - 1) / core.tile);
@@ -228,7 +312,7 @@ uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, cons
     tiles = (as<vireo_mcu_gemm>(parameters.data()).m + core.tile - 1) / core.tile;
   }
   Features widening = {};
-  for (const Feature feature : {kConvPoints, kConvTaps, kConvRows, kGemmElements}) {
+  for (const Feature feature : {kConvPoints, kConvTaps, kConvRows, kGemmElements, kRealElements, kRealTaps}) {
     widening[feature] = f[feature];
     f[feature] = 0;
   }

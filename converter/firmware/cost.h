@@ -59,6 +59,26 @@ enum Feature {
   kSoftmaxLines,
   kQuantize,
   kDequantize,
+  kRealProducts,    // of a tile, 16 of them
+  kRealTiles,       // by four channels
+  kRealLines,       // products of one position by four channels
+  kRealElements,    // gathered to tiles, windows of one element
+  kRealTaps,        // of other windows
+  kRealRows,        // of the left matrix
+  kRealDepthwise,   // outputs of 3 x 3 at stride 1
+  kRealWindowTaps,  // of other windows over one plane
+  kRealWindowRows,  // and their rows
+  kRealBand,        // elements copied
+  kRealFilters,
+  kRealPoolTaps,
+  kRealMaxTaps,
+  kRealPoolRows,
+  kRealPoolOutputs,
+  kRealBinary,
+  kRealClip,
+  kRealOther,     // other functions without exp
+  kRealFunction,  // with it
+  kRealSoftmax,
   kFeatures
 };
 using Features = std::array<double, kFeatures>;

@@ -59,7 +59,7 @@ struct KernelSources {
 };
 const std::vector<KernelSources>& kernel_sources() {
   const std::vector<const char*> product = {"call_product.c", "conv_bounds.c"},
-                                 codes = {"call_codes.c", "parameters.h"};
+                                 codes = {"call_codes.c", "parameters.h"}, reals = {"call_reals.c"};
   static const std::vector<KernelSources> list = {
       {k_conv, product, {"product.c", "product.h", "tile_sums.h"}},
       {k_depthwise, {"call_depthwise.c", "conv_bounds.c"}, {"depthwise.c", "depthwise.h", "product.h"}},
@@ -72,6 +72,14 @@ const std::vector<KernelSources>& kernel_sources() {
       {k_softmax, codes, {"codes.c", "codes.h"}},
       {k_quantize, codes, {"codes.c", "codes.h"}},
       {k_dequantize, codes, {"codes.c", "codes.h"}},
+      {k_conv_reals, {"call_reals_product.c"}, {"real_product.c", "reals.h"}},
+      {k_depthwise_reals, {"call_reals_product.c"}, {"real_product.c", "real_depthwise.c", "reals.h"}},
+      {k_gemm_reals, {"call_reals_product.c"}, {"real_product.c", "reals.h"}},
+      {k_average_reals, reals, {"real_functions.c", "reals.h"}},
+      {k_max_reals, reals, {"real_functions.c", "reals.h"}},
+      {k_binary_reals, reals, {"real_functions.c", "reals.h"}},
+      {k_function, reals, {"real_functions.c", "reals.h"}},
+      {k_softmax_reals, reals, {"real_functions.c", "reals.h"}},
   };
   return list;
 }
@@ -80,10 +88,22 @@ const std::vector<KernelSources>& kernel_sources() {
 constexpr struct {
   const char* source;
   uint32_t with_vectors, without;
-} kCode[] = {{"bounds.c", 80, 100},       {"call_codes.c", 610, 760},   {"call_depthwise.c", 90, 110},
-             {"call_pool.c", 340, 430},   {"call_product.c", 310, 380}, {"codes.c", 1000, 1420},
-             {"conv_bounds.c", 510, 555}, {"depthwise.c", 5090, 2700},  {"pool.c", 1060, 1080},
-             {"product.c", 8270, 5860},   {"requantize.c", 760, 1820}};
+} kCode[] = {{"bounds.c", 80, 100},
+             {"call_codes.c", 610, 760},
+             {"call_depthwise.c", 90, 110},
+             {"call_pool.c", 340, 430},
+             {"call_product.c", 310, 380},
+             {"codes.c", 1000, 1420},
+             {"conv_bounds.c", 510, 555},
+             {"depthwise.c", 5090, 2700},
+             {"pool.c", 1060, 1080},
+             {"product.c", 8270, 5860},
+             {"requantize.c", 760, 1820},
+             {"call_reals.c", 960, 1220},
+             {"call_reals_product.c", 680, 850},
+             {"real_product.c", 3400, 3250},
+             {"real_depthwise.c", 3010, 3000},
+             {"real_functions.c", 2840, 2750}};
 // The executor, the self-test, startup code, and memory's functions; what a compiler's library computes of a sum and of
 // softmax for cores without a floating-point unit.
 constexpr uint32_t kBaseCode = 2300, kFloatLibrary = 2048, kFloatLibraryOfArmv6 = 4096;

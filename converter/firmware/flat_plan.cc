@@ -5,8 +5,12 @@
 #include <map>
 #include <tuple>
 
+#include "converter/firmware/calls.h"
 #include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
+#include "converter/firmware/read_reals.h"
+#include "converter/firmware/read_rows.h"
+#include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
 #include "delegates/mcu/nodes/read_product.h"
@@ -21,7 +25,6 @@
 #include "sdk/graph/show_node.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/op.h"
-#include "sdk/ops/shared/broadcast.h"
 #include "sdk/plan/planner.h"
 
 namespace vireo::firmware {
@@ -32,12 +35,15 @@ namespace {
 static_assert(sizeof(vireo_mcu_conv) == 84 && sizeof(vireo_mcu_gemm) == 32 && sizeof(vireo_mcu_pool) == 84 &&
               sizeof(vireo_mcu_binary) == 48 && sizeof(vireo_mcu_softmax) == 32 && sizeof(vireo_plan_table) == 4 &&
               sizeof(vireo_plan_quantize) == 20 && sizeof(vireo_plan_dequantize) == 12);
+static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_gemm_reals) == 20 &&
+              sizeof(vireo_mcu_pool_reals) == 64 && sizeof(vireo_mcu_binary_reals) == 28 &&
+              sizeof(vireo_mcu_function) == 16 && sizeof(vireo_mcu_softmax_reals) == 12);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
 
-constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false}, {"cortex-m3", 4, false, false},
-                           {"cortex-m4", 4, true, false},      {"cortex-m7", 4, true, false},
-                           {"cortex-m33", 4, true, false},     {"cortex-m55", 4, true, true},
-                           {"rv32imc", 4, false, false},       {"rv32imafc", 4, false, false}};
+constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false, false}, {"cortex-m3", 4, false, false, false},
+                           {"cortex-m4", 4, true, false, true},       {"cortex-m7", 4, true, false, true},
+                           {"cortex-m33", 4, true, false, true},      {"cortex-m55", 4, true, true, true},
+                           {"rv32imc", 4, false, false, false},       {"rv32imafc", 4, false, false, true}};
 
 const char* name_of(uint16_t kernel) {
   switch (kernel) {
@@ -57,6 +63,7 @@ struct Shown {
   Span<const uint8_t> file;
   const fb::Model* model;
   const fb::Subgraph* graph;
+  const std::vector<Shown>* all;  // of all subgraphs
 
   const uint8_t* constant(const fb::Tensor& t) const {
     if (t.segment() < 0) return nullptr;
@@ -75,7 +82,14 @@ class View {
   int32_t input(uint32_t i) const { return static_cast<int32_t>(s_.graph->inputs()->Get(i)); }
   int32_t output(uint32_t i) const { return static_cast<int32_t>(s_.graph->outputs()->Get(i)); }
 
-  void node(uint32_t index, vireo_graph_node* out) const { show_node(*s_.graph->nodes()->Get(index), out); }
+  void node(uint32_t index, vireo_graph_node* out) const {
+    const fb::Node& n = *s_.graph->nodes()->Get(index);
+    show_node(n, out);
+    if (static_cast<Op>(n.op()) != Op::kComposite || n.subgraphs() == nullptr || n.subgraphs()->size() != 1) return;
+    out->body = reinterpret_cast<const vireo_graph*>(&(*s_.all)[n.subgraphs()->Get(0)]);
+    const auto* const hint = ::flatbuffers::GetRoot<attrs::Composite>(n.attrs()->data())->hint();
+    out->hint = hint != nullptr ? hint->c_str() : "";
+  }
   void value(uint32_t number, vireo_graph_value* out) const {
     const fb::Tensor& t = *s_.graph->tensors()->Get(number);
     out->dtype = t.dtype();
@@ -98,42 +112,18 @@ class View {
 
 // ---- Nodes to records
 
-// A record before offsets are known. Operands: the file's values, or what lies beside them.
-constexpr int32_t kNothing = -1, kScratch = -2;
-struct Call {
-  uint32_t node = 0;
-  uint16_t kernel = 0;
-  std::vector<uint8_t> parameters;
-  std::vector<int32_t> operands;
-  uint32_t inplace = 0;  // bit i: the result may take the memory of the node's input i
-  uint64_t products = 0;
-  uint32_t scratch_bytes = 0;
-};
-
-template <class Parameters>
-std::vector<uint8_t> bytes_of(const Parameters& p) {
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(&p);
-  return {bytes, bytes + sizeof p};
-}
-
 class Maker {
  public:
   Maker(const Shown& shown, const Core& core, const std::string& costs)
-      : shown_(shown), core_(core), costs_(costs), host_(graph_host<View>()) {}
+      : shown_(shown), core_(core), costs_(costs), host_(graph_host<View>()), made_(shown.graph->tensors()->size()) {}
 
   bool run(FlatPlan* out, std::vector<Refusal>* refusals, std::string* error) {
     const auto* const graph = reinterpret_cast<const vireo_graph*>(&shown_);
     for (uint32_t n = 0; n < shown_.graph->nodes()->size(); ++n) {
       NodeView view;
       const bool shown = view_node(host_, graph, n, &view);
-      Call call;
-      call.node = n;
-      const std::string reason = shown ? read(view, &call) : "it has too many inputs";
-      if (!reason.empty()) {
-        refusals->push_back({view.node.name, title(n), reason});
-      } else {
-        calls_.push_back(std::move(call));
-      }
+      const std::string reason = shown ? add(view, n) : "it has too many inputs";
+      if (!reason.empty()) refusals->push_back({view.node.name, title(n), reason});
     }
     if (!refusals->empty()) return false;
     return place(error) && write(out, error);
@@ -150,18 +140,80 @@ class Maker {
   const fb::Tensor& tensor(int32_t t) const { return *shown_.graph->tensors()->Get(static_cast<uint32_t>(t)); }
   static int32_t input(const NodeView& q, uint32_t i) { return i < q.node.input_count ? q.node.inputs[i] : kNothing; }
 
-  // "", or why not.
+  // The calls of node n of the file, or of a composite's body. "", or why not.
+  std::string add(const NodeView& q, uint32_t n) {
+    if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
+    Call call;
+    call.node = n;
+    std::string reason = read(q, &call);
+    if (reason == kUnknownNode && q.op == Op::kComposite && q.node.body != nullptr) return add_body(q, n);
+    if (reason == kUnknownNode) reason = why_unknown(q);
+    if (!reason.empty()) return reason;
+    call.inputs.assign(q.node.inputs, q.node.inputs + q.node.input_count);
+    call.outputs.assign(q.node.outputs, q.node.outputs + q.node.output_count);
+    calls_.push_back(std::move(call));
+    return "";
+  }
+
+  // A composite as the nodes of its body. What one of them makes for the others is a value of its own.
+  std::string add_body(const NodeView& q, uint32_t n) {
+    const GraphReader body = q.body();
+    std::map<int32_t, int32_t> numbers = {{kNothing, kNothing}};
+    for (uint32_t i = 0; i < body.input_count() && i < q.node.input_count; ++i)
+      numbers[body.input(i)] = q.node.inputs[i];
+    for (uint32_t o = 0; o < body.output_count() && o < q.node.output_count; ++o)
+      numbers[body.output(o)] = q.node.outputs[o];
+    const auto number_of = [&](int32_t inner) {
+      const auto known = numbers.find(inner);
+      if (known != numbers.end()) return known->second;
+      const vireo_graph_value v = body.value(inner);
+      const auto* const bytes = static_cast<const uint8_t*>(v.constant);
+      int64_t count = 1;
+      for (int32_t i = 0; i < v.rank; ++i) count *= v.max_dims[i];
+      const int32_t number = bytes != nullptr ? made_.constant({bytes, bytes + v.constant_size})
+                                              : made_.add((count * dtype_bits(static_cast<DType>(v.dtype)) + 7) / 8);
+      return numbers.emplace(inner, number).first->second;
+    };
+    for (uint32_t i = 0; i < body.node_count(); ++i) {
+      NodeView inner;
+      if (!view_node(*q.host, q.node.body, i, &inner)) return "a node inside of it has too many inputs";
+      std::vector<int32_t> inputs, outputs;
+      for (uint32_t k = 0; k < inner.node.input_count; ++k) {
+        const int32_t from = body.input_of(inner.node.inputs[k], q.input_count);
+        if (from >= 0 && k < inner.input_count) inner.inputs[k] = q.inputs[from];  // it may be known outside
+        inputs.push_back(number_of(inner.node.inputs[k]));
+      }
+      for (uint32_t k = 0; k < inner.node.output_count; ++k) outputs.push_back(number_of(inner.node.outputs[k]));
+      inner.node.inputs = inputs.data();
+      inner.node.outputs = outputs.data();
+      Call call;
+      call.node = n;
+      const std::string reason = read(inner, &call);
+      if (reason == kUnknownNode) return std::string(op_name(inner.op)) + " inside of it: " + why_unknown(inner);
+      if (!reason.empty()) return reason;
+      call.inputs = inputs;
+      call.outputs = outputs;
+      if (i > 0 && clamp_in_product(call, &calls_.back())) continue;
+      calls_.push_back(std::move(call));
+    }
+    return "";
+  }
+
+  // "", kUnknownNode, or why not.
   std::string read(const NodeView& q, Call* call) {
     const int32_t y = q.node.output_count > 0 ? q.node.outputs[0] : kNothing;
-    if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
     std::string reason = read_known(q, y, call);
+    if (reason != kUnknownNode) return reason;
+    if (core_.reals) reason = read_reals(q, &made_, call);
     const OpRow* const row = find_op(q.op);
-    const bool is_view = row != nullptr && (row->def->flags & OpDef::kView) != 0;
-    if (reason != kUnknown) return reason;
-    if (is_view) return "";
+    return reason == kUnknownNode && row != nullptr && (row->def->flags & OpDef::kView) != 0 ? "" : reason;
+  }
+  std::string why_unknown(const NodeView& q) const {
     for (uint32_t i = 0; i < q.input_count; ++i) {
       const DType t = q.inputs[i].type.dtype;
-      if (t == DType::kF32 || t == DType::kF16 || t == DType::kBF16) return "it computes in floating point";
+      if (t == DType::kF32 && core_.reals) return "no kernel for microcontrollers computes this operator in float32";
+      if (t == DType::kF32) return "it computes in floating point, and the core has no unit for it";
+      if (t == DType::kF16 || t == DType::kBF16) return "it computes in 16-bit floating point";
     }
     return "no kernel for microcontrollers computes this operator";
   }
@@ -183,7 +235,7 @@ class Maker {
       case Op::kDequantizeLinear:
         return read_quantize(q, y, call);
       default:
-        return kUnknown;
+        return kUnknownNode;
     }
   }
 
@@ -231,23 +283,6 @@ class Maker {
     if (average) call->operands.push_back(input(q, 1));
     call->operands.push_back(y);
     return "";
-  }
-
-  // Rows of a broadcast as one step from each to the next; false where they have no such pattern.
-  static bool read_rows(const NodeView& q, vireo_mcu_binary* f) {
-    const Shape* const shapes[] = {&q.inputs[0].type.shape, &q.inputs[1].type.shape};
-    const Broadcast walk(q.outputs[0].type.shape, shapes, 2);
-    const int64_t rows = walk.rows();
-    f->rows = static_cast<int32_t>(rows);
-    f->columns = static_cast<int32_t>(walk.row());
-    f->a_step = static_cast<int32_t>(walk.step(0));
-    f->b_step = static_cast<int32_t>(walk.step(1));
-    f->a_row = static_cast<int32_t>(rows > 1 ? walk.offset(0, 1) : 0);
-    f->b_row = static_cast<int32_t>(rows > 1 ? walk.offset(1, 1) : 0);
-    for (int64_t r = 0; r < rows; ++r) {
-      if (walk.offset(0, r) != r * f->a_row || walk.offset(1, r) != r * f->b_row) return false;
-    }
-    return true;
   }
 
   static std::string read_codes(const NodeView& q, int32_t y, Call* call) {
@@ -308,9 +343,13 @@ class Maker {
   }
 
   bool place(std::string* error) {
-    const uint32_t values = shown_.graph->tensors()->size();
-    std::vector<PlanTensor> tensors(values);
-    for (uint32_t t = 0; t < values; ++t) {
+    std::vector<PlanTensor> tensors(made_.end());
+    for (uint32_t t = made_.first(); t < made_.end(); ++t) {
+      const MadeValues::Value& v = made_[static_cast<int32_t>(t)];
+      tensors[t].bytes = v.bytes;
+      tensors[t].kind = v.constant.empty() ? PlanTensor::kValue : PlanTensor::kConstant;
+    }
+    for (uint32_t t = 0; t < made_.first(); ++t) {
       const fb::Tensor& from = tensor(static_cast<int32_t>(t));
       tensors[t].bytes = bytes_of_tensor(from);
       tensors[t].kind = from.segment() >= 0 ? PlanTensor::kConstant : PlanTensor::kValue;
@@ -326,8 +365,7 @@ class Maker {
     // Scratch memory is a result that nobody reads.
     std::vector<std::vector<int32_t>> outputs(calls_.size());
     for (size_t c = 0; c < calls_.size(); ++c) {
-      const fb::Node& n = *shown_.graph->nodes()->Get(calls_[c].node);
-      outputs[c].assign(n.outputs()->begin(), n.outputs()->end());
+      outputs[c] = calls_[c].outputs;
       if (calls_[c].scratch_bytes == 0) continue;
       scratch_.emplace(c, static_cast<int32_t>(tensors.size()));
       outputs[c].push_back(static_cast<int32_t>(tensors.size()));
@@ -335,14 +373,14 @@ class Maker {
     }
     std::vector<PlanNode> nodes(calls_.size());
     for (size_t c = 0; c < calls_.size(); ++c) {
-      const fb::Node& n = *shown_.graph->nodes()->Get(calls_[c].node);
-      nodes[c].inputs = {n.inputs()->data(), n.inputs()->size()};
+      const std::vector<int32_t>& inputs = calls_[c].inputs;
+      nodes[c].inputs = {inputs.data(), inputs.size()};
       nodes[c].outputs = {outputs[c].data(), outputs[c].size()};
       nodes[c].view = calls_[c].kernel == 0;
       nodes[c].region_bytes = -1;
       const int64_t result = tensors[static_cast<size_t>(outputs[c][0])].bytes;
-      for (uint32_t i = 0; i < n.inputs()->size() && i < 2; ++i) {
-        const int32_t t = n.inputs()->Get(i);
+      for (uint32_t i = 0; i < inputs.size() && i < 2; ++i) {
+        const int32_t t = inputs[i];
         if ((calls_[c].inplace >> i & 1) != 0 && t >= 0 && tensors[static_cast<size_t>(t)].bytes == result)
           nodes[c].inplace |= 1u << i;
       }
@@ -399,6 +437,14 @@ class Maker {
       return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA,
                               found == scratch_.end() ? 0 : offsets_[static_cast<size_t>(found->second)]);
     }
+    if (made_.has(operand)) {
+      const std::vector<uint8_t>& constant = made_[operand].constant;
+      if (constant.empty()) return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offsets_[static_cast<size_t>(operand)]);
+      const auto known = own_.find(operand);
+      if (known != own_.end()) return known->second;
+      constant_bytes_ += static_cast<uint32_t>(constant.size());
+      return own_.emplace(operand, append(constant.data(), constant.size())).first->second;
+    }
     const fb::Tensor& t = tensor(operand);
     if (t.segment() < 0) return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offsets_[static_cast<size_t>(operand)]);
     const uint8_t* const from = shown_.constant(t);
@@ -449,13 +495,14 @@ class Maker {
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
-      const int32_t y = shown_.graph->nodes()->Get(call.node)->outputs()->Get(0);
+      const int32_t y = call.outputs[0];
+      out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals);
       out->steps.push_back({shown_.graph->nodes()->Get(call.node)->name() != nullptr
                                 ? shown_.graph->nodes()->Get(call.node)->name()->str()
                                 : "",
                             title(call.node), name_of(call.kernel), call.kernel, call.products, call.scratch_bytes,
                             static_cast<uint32_t>(offsets_[static_cast<size_t>(y)]),
-                            static_cast<uint32_t>(bytes_of_tensor(tensor(y)))});
+                            static_cast<uint32_t>(made_.has(y) ? made_[y].bytes : bytes_of_tensor(tensor(y)))});
     }
     std::vector<vireo_plan_value> list;
     for (const uint32_t i : *shown_.graph->inputs()) out->inputs.push_back(describe(i));
@@ -493,11 +540,12 @@ class Maker {
     return true;
   }
 
-  static constexpr const char* kUnknown = "?";
   const Shown& shown_;
   const Core& core_;
   const std::string& costs_;
   const vireo_host host_;
+  MadeValues made_;
+  std::map<int32_t, uint32_t> own_;  // where made constants lie
   std::vector<Call> calls_;
   std::map<size_t, int32_t> scratch_;  // by call
   std::vector<uint64_t> offsets_;
@@ -531,7 +579,9 @@ bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::strin
     return false;
   }
   const fb::Model& model = *fb::GetModel(file.data() + header.model_offset);
-  const Shown shown{file, &model, model.subgraphs()->Get(0)};
+  std::vector<Shown> all;
+  for (const fb::Subgraph* const graph : *model.subgraphs()) all.push_back({file, &model, graph, &all});
+  const Shown& shown = all[0];
   *out = FlatPlan();
   return Maker(shown, core, costs).run(out, refusals, error);
 }

@@ -20,6 +20,7 @@ struct Core {
   const char* name;  // "cortex-m4"
   int32_t tile;      // VIREO_MCU_TILE there
   bool lanes, vectors;
+  bool reals;  // float32 arithmetic is the core's own
 };
 // Null where there is no such core; the names of all, with commas.
 const Core* find_core(const std::string& name);
@@ -54,6 +55,7 @@ struct FlatPlan {
   std::vector<PlanStep> steps;
   uint32_t arena_bytes = 0, constant_bytes = 0, model = 0;
   uint32_t lower_bound_bytes = 0;  // of the arena: the largest set of tensors that are needed at once
+  bool in_reals = false;           // some of its kernels compute in float32
   uint32_t bytes() const { return static_cast<uint32_t>(words.size() * 4); }
 };
 

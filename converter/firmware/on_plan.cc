@@ -10,7 +10,7 @@
 namespace vireo::firmware {
 
 const Core& host_core() {
-  static const Core core{"this machine", VIREO_MCU_TILE, VIREO_MCU_LANES != 0, false};
+  static const Core core{"this machine", VIREO_MCU_TILE, VIREO_MCU_LANES != 0, false, true};
   return core;
 }
 

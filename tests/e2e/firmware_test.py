@@ -33,6 +33,10 @@ INSTRUCTIONS_MOST = {"cortex-m4": 4.1e6, "cortex-m4-nofp": 4.85e6, "cortex-m3": 
                      "cortex-m33-nofp": 4.85e6, "cortex-m55": 1.2e6, "cortex-m0plus": 17.4e6, "rv32imc": 12.6e6, "rv32imafc": 12.1e6}
 RAM_MOST = 12000
 
+# The keyword spotter in float32, and the models beside it in one image.
+REALS_MOST = {"cortex-m4": 7e6, "cortex-m7": 7e6, "cortex-m33": 7e6, "cortex-m55": 7e6, "rv32imafc": 9.6e6}
+REALS = ("digit_mobile", "glyphs")
+
 # What a board has to offer, on this machine.
 BOARD = """
 #include "board.h"
@@ -159,12 +163,59 @@ def models_on_core(test, target):
     test.assertLess(abs(told / count_instructions(folder, about) - 1), 0.15)
 
 
+def reals_on_core(test, target):
+    """A float32 model: the hash of this machine's plan on every core with a floating-point unit."""
+    folder = WORK / f"reals_{target}"
+    shutil.rmtree(folder, ignore_errors=True)
+    support.vireo("convert", MODEL, *SHAPE, "--target", target, "--emit", "firmware", folder)
+    about = manifest(folder)
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    counts = []
+    for name in ("kws_dscnn_mfcc", *REALS):  # the first by itself, then all in one image
+        if name != "kws_dscnn_mfcc":
+            support.vireo("convert", SAMPLES / f"{name}.onnx", "--shape", OTHERS[name], "--target", target, "--emit", "firmware", folder, "--add")
+            if name != REALS[-1]:
+                continue
+        about = manifest(folder)
+        built = run("make", "-j2", cwd=folder)
+        test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        test.assertNotIn("warning", built.stdout + built.stderr)
+        ran = run("make", "-s", "test", cwd=folder)
+        said = ran.stdout + ran.stderr
+        test.assertEqual(ran.returncode, 0, said)
+        for model in about["models"]:
+            test.assertIn(f"{model['name']} hash {model['selftest']['hash']}\n", said)
+        told = sum(m["instructions"] * m["selftest"]["cases"] for m in about["models"])
+        counts.append(count_instructions(folder, about))
+        test.assertLess(abs(told / counts[-1] - 1), 0.15, (told, counts[-1]))
+    test.assertLessEqual(counts[0] / about["models"][0]["selftest"]["cases"], REALS_MOST[target])
+    # No sum is fused with a product: that would give other bits.
+    tools = about["target"]["compiler"].removesuffix("gcc")
+    code = run(tools + "objdump", "-d", folder / "build" / "selftest.elf").stdout
+    test.assertIsNone(re.search(r"\t(vfm[as]|vfnm[as]|fn?m(add|sub)\.s)", code), target)
+
+
 # The hashes are the same on all cores, for all are this machine's.
 Cores = support.cases("", {target: lambda test, target=target: on_core(test, target) for target in CORES} | {
-    f"models_on_{target}": lambda test, target=target: models_on_core(test, target) for target in CORES})
+    f"models_on_{target}": lambda test, target=target: models_on_core(test, target) for target in CORES} | {
+    f"reals_on_{target}": lambda test, target=target: reals_on_core(test, target) for target in REALS_MOST})
 
 
 class Folder(unittest.TestCase):
+    def test_float32_here(self):
+        """The copied sources compute the plan's bits on this machine, with and without optimisation."""
+        folder = WORK / "reals_here"
+        shutil.rmtree(folder, ignore_errors=True)
+        support.vireo("convert", PICTURE, "--shape", OTHERS["digit_mobile"], "--target", "cortex-m7", "--emit", "firmware", folder)
+        for flags in ((), ("-O3",)):
+            built = build_here(folder, *flags)
+            self.assertEqual(built.returncode, 0, built.stderr)
+            ran = run(folder / "selftest")
+            self.assertEqual(ran.returncode, 0, ran.stdout)
+            self.assertIn(f"hash {selftest(folder)['hash']}\n", ran.stdout)
+
     def test_it_builds_here_and_has_the_hash_of_a_session(self):
         folder = emit("cortex-m4", name="host")
         for flags in ((), ("-DVIREO_MCU_LANES=1", "-DVIREO_MCU_FPU=0")):
@@ -350,15 +401,18 @@ class Refusals(unittest.TestCase):
         return done.stderr
 
     def test_a_model_in_floating_point(self):
-        said = self.refused(MODEL, *SHAPE, "--target", "cortex-m4", "--emit", "firmware", WORK / "refused")
-        self.assertIn("target cortex-m4 cannot run the model", said)
-        self.assertIn('conv node "/body/body.0/Conv": it computes in floating point', said)
-        self.assertIn("vireo quantize MODEL", said)
-        self.assertFalse((WORK / "refused").exists())
-        checked = support.vireo("check", MODEL, *SHAPE, "--target", "cortex-m4", check=False)
+        """A core without a floating-point unit takes none."""
+        for target in ("cortex-m3", "cortex-m4-nofp"):
+            said = self.refused(MODEL, *SHAPE, "--target", target, "--emit", "firmware", WORK / "refused")
+            self.assertIn(f"target {target} cannot run the model", said)
+            self.assertIn('Gemm node "/fc/Gemm": it computes in floating point, and the core has no unit for it', said)
+            self.assertIn('conv node "/body/body.0/Conv": Conv inside of it: it computes in floating point', said)
+            self.assertIn("vireo quantize MODEL", said)
+            self.assertFalse((WORK / "refused").exists())
+        checked = support.vireo("check", MODEL, *SHAPE, "--target", "cortex-m3", check=False)
         self.assertNotIn("instructions a run", checked.stdout)
         self.assertEqual(checked.returncode, 1)
-        self.assertIn('target cortex-m4 cannot run it: conv node "/body/body.0/Conv"', checked.stdout)
+        self.assertIn('target cortex-m3 cannot run it: conv node "/body/body.0/Conv"', checked.stdout)
 
     def test_check_says_what_the_image_will_take(self):
         qdq = WORK / "checked_qdq.onnx"

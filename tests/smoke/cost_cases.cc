@@ -1,6 +1,7 @@
 // Layers whose instructions fit_costs.py counts: as C for mcu_costs.c, and their features for each kind of core.
 //
 //   cost_cases HEADER.h FEATURES.txt
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -11,6 +12,7 @@
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/plan/parameters.h"
 
 using namespace vireo::firmware;
@@ -118,6 +120,66 @@ void others() {
   }
 }
 
+// Float32: for cores with a floating-point unit.
+void reals() {
+  const vireo_mcu_bounds relu = {0, INFINITY};
+  const auto wide = [&](const vireo_mcu_conv& c) {
+    vireo_mcu_conv_reals r = {};
+    r.batch = 1, r.groups = c.groups, r.in_channels = c.in_channels, r.out_channels = c.out_channels;
+    for (int a = 0; a < 2; ++a) {
+      r.in[a] = c.in[a], r.out[a] = c.out[a], r.kernel[a] = c.kernel[a], r.stride[a] = c.stride[a];
+      r.dilation[a] = c.dilation[a], r.pad[a] = c.pad[a];
+    }
+    r.bounds = relu;
+    return r;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const int32_t kernel = i % 2 == 0 ? 1 : pick(2, 5);
+    vireo_mcu_conv c = window(pick(3, 24), pick(3, 24), kernel, kernel > 1 && i % 4 == 3 ? 2 : 1);
+    c.groups = i % 10 == 9 ? 2 : 1;
+    c.in_channels = pick(1, 48);
+    c.out_channels = pick(2, 48);
+    const int32_t k = c.in_channels * kernel * kernel, plane = c.in[0] * c.in[1];
+    if (c.groups * c.in_channels * plane > 6000 || c.groups * c.out_channels * plane > 6000 ||
+        c.groups * c.out_channels * k > 5000) {
+      --i;
+      continue;
+    }
+    add(k_conv_reals, wide(c), k);
+  }
+  for (int i = 0; i < 30; ++i) {
+    const int32_t kernel = i % 4 == 3 ? pick(2, 5) : 3;
+    vireo_mcu_conv c = window(pick(3, 24), pick(3, 24), kernel, i % 3 == 2 ? 2 : 1);
+    c.groups = pick(2, 24);
+    c.in_channels = c.out_channels = 1;
+    if (c.groups * c.in[0] * c.in[1] > 6000) {
+      --i;
+      continue;
+    }
+    add(k_depthwise_reals, wide(c), kernel * kernel);
+  }
+  for (int i = 0; i < 12; ++i) {
+    const vireo_mcu_gemm_reals g = {i % 2 == 0 ? 1 : pick(2, 16), pick(2, 48), pick(8, 96), relu};
+    add(k_gemm_reals, g, g.k);
+    vireo_mcu_pool_reals p = {};
+    p.planes = pick(2, 32);
+    const bool whole = i % 4 < 2;
+    const int32_t size = whole ? pick(2, 12) : pick(4, 12), kernel = whole ? size : pick(2, 3);
+    for (int a = 0; a < 2; ++a) {
+      p.in[a] = size, p.kernel[a] = kernel, p.stride[a] = whole ? 1 : 2, p.dilation[a] = 1;
+      p.out[a] = (size - kernel) / p.stride[a] + 1;
+    }
+    add(i % 2 == 0 ? k_average_reals : k_max_reals, p);
+    const int32_t columns = pick(8, 300);
+    add(k_binary_reals, vireo_mcu_binary_reals{pick(1, 12), columns, columns, 1, columns, 1, i % 3});
+    add(k_function,
+        vireo_mcu_function{pick(50, 2000), i % 2 == 0 ? VIREO_MCU_CLIP : VIREO_MCU_LEAKY_RELU, 0, INFINITY});
+    const int32_t kinds[] = {VIREO_MCU_SIGMOID, VIREO_MCU_TANH, VIREO_MCU_SWISH};
+    add(k_function, vireo_mcu_function{pick(50, 2000), kinds[i % 3], 1, 0});
+    add(k_softmax_reals, vireo_mcu_softmax_reals{pick(1, 6), pick(4, 100), i % 3 == 0 ? pick(2, 4) : 1});
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -125,6 +187,7 @@ int main(int argc, char** argv) {
   convolutions();
   depthwise();
   others();
+  reals();
   std::FILE* const header = std::fopen(argv[1], "w");
   std::FILE* const features = std::fopen(argv[2], "w");
   if (header == nullptr || features == nullptr) return 1;

@@ -20,6 +20,7 @@ TARGETS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m4-nofp", "cortex-
            "rv32imc", "rv32imafc")
 FEATURES_OF = {"cortex-m4-nofp": "cortex-m4", "cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4", "cortex-m33-nofp": "cortex-m4",
                "rv32imc": "cortex-m3", "rv32imafc": "cortex-m3"}
+WITHOUT_REALS = ("cortex-m0plus", "cortex-m3", "cortex-m4-nofp", "cortex-m33-nofp", "rv32imc")
 SMALL = {"cortex-m0plus": {"pool.c", "codes.c", "requantize.c"}}  # as the Makefile of a folder compiles them
 
 
@@ -80,12 +81,19 @@ def fit(rows, counts):
     return costs, rest
 
 
+def rows_of(target, names, features):
+    """Features of the cases that run on a core."""
+    rows = features[FEATURES_OF.get(target, target)]
+    reals = [i for i, name in enumerate(names) if name.startswith("kReal")]
+    return [row for row in rows if target not in WITHOUT_REALS or not any(row[i] for i in reals)]
+
+
 def check(target, names, features, build, work):
     lines = (ROOT / "converter/firmware/costs.def").read_text()
     costs = {name: [float(v) for v in row.split(",")] for name, row in re.findall(r"^VIREO_MCU_COST\((\w+), (.*)\)$", lines, re.M)}
     column = [costs[name][TARGETS.index(target)] for name in names]
     counts = counts_of(target, build, work)
-    off = sorted(abs(sum(c * f for c, f in zip(column, row)) / count - 1) for row, count in zip(features[FEATURES_OF.get(target, target)], counts))
+    off = sorted(abs(sum(c * f for c, f in zip(column, row)) / count - 1) for row, count in zip(rows_of(target, names, features), counts))
     half, most = off[len(off) // 2], off[len(off) * 9 // 10]
     print(f"{target}: half of {len(off)} layers within {100 * half:.1f} %, nine of ten within {100 * most:.1f} %")
     if half > 0.03 or most > 0.1:
@@ -110,7 +118,7 @@ def main():
             return
         for target in TARGETS:
             counts = counts_of(target, build, work)
-            rows = features[FEATURES_OF.get(target, target)]
+            rows = rows_of(target, names, features)
             if len(counts) != len(rows):
                 sys.exit(f"{target}: {len(counts)} counts of {len(rows)} layers")
             costs, rest = fit(rows, counts)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 #include "delegates/mcu/plan/vireo_mcu.h"
@@ -123,6 +125,26 @@ std::vector<uint8_t> every_kernel() {
   const vireo_plan_dequantize dequantize = {100, 0.25f, 0, 3};
   w.add(11, dequantize, {b, a});
   w.add(10, vireo_plan_quantize{100, 0.125f, {1, -128, 127}}, {a, b});
+  // Float32: numbers that the dequantization makes.
+  constexpr float kFar = std::numeric_limits<float>::infinity();
+  w.add(11, dequantize, {b, a});
+  const vireo_mcu_conv_reals wide = {1, 1, 2, 3, {6, 7}, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {-kFar, kFar}};
+  w.add(12, wide, {a, w.reals(72), w.reals(3), b, scratch});
+  const vireo_mcu_conv_reals narrow = {1, 1, 3, 3, {6, 7}, {6, 7}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 6}};
+  w.add(12, narrow, {b, w.reals(12), VIREO_PLAN_ABSENT, b, scratch});
+  const vireo_mcu_conv_reals each = {1, 3, 1, 1, {6, 7}, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, kFar}};
+  w.add(13, each, {b, w.reals(27), w.reals(3), b, scratch});
+  const vireo_mcu_conv_reals other = {1, 2, 1, 1, {6, 7}, {3, 3}, {2, 3}, {2, 2}, {1, 1}, {0, 0}, {-1, 1}};
+  w.add(13, other, {b, w.reals(12), VIREO_PLAN_ABSENT, a, scratch});
+  w.add(14, vireo_mcu_gemm_reals{5, 6, 20, {-kFar, kFar}}, {a, w.reals(160), w.reals(6), b, scratch});
+  const vireo_mcu_pool_reals planes = {3, {5, 6}, {3, 3}, {2, 3}, {2, 2}, {1, 1}, {0, 1}, {1, 0}, 1};
+  w.add(15, planes, {b, a});
+  w.add(16, planes, {a, b});
+  for (int32_t what = VIREO_MCU_ADD_REALS; what <= VIREO_MCU_DIV_REALS; ++what)
+    w.add(17, vireo_mcu_binary_reals{3, 40, 40, 1, 1, 0, what}, {a, b, a});
+  for (int32_t what = 0; what < VIREO_MCU_FUNCTIONS; ++what)
+    w.add(18, vireo_mcu_function{100, what, 0.25f, 0.5f}, {what % 2 == 0 ? a : b, what % 2 == 0 ? b : a});
+  w.add(19, vireo_mcu_softmax_reals{2, 12, 4}, {b, b});
   return w.finish();
 }
 
@@ -172,7 +194,7 @@ TEST(Plan, EveryKernelRuns) {
   arena.fill();
   vireo_mcu_session session = {};
   ASSERT_EQ(open(plan, &arena, &session), VIREO_MCU_OK);
-  std::vector<bool> seen(12);
+  std::vector<bool> seen(20);
   for (uint32_t i = 0; i < read<vireo_plan_header>(plan, 0).records; ++i) {
     seen[read<vireo_plan_record>(plan, sizeof(vireo_plan_header) + i * sizeof(vireo_plan_record)).kernel] = true;
   }
