@@ -165,6 +165,8 @@ int main(void) {
   FIELD(vireo_session_options, target);
   FIELD(vireo_session_options, math);
   FIELD(vireo_session_options, state_stays);
+  FIELD(vireo_session_options, priority);
+  FIELD(vireo_session_options, slice_ns);
   STRUCT(vireo_verdict);
   FIELD(vireo_verdict, struct_size);
   FIELD(vireo_verdict, takes);
@@ -443,6 +445,8 @@ int main(void) {
   FIELD(vireo_load_request, packed_at);
   FIELD(vireo_load_request, state_at);
   FIELD(vireo_load_request, scratch_at);
+  FIELD(vireo_load_request, priority);
+  FIELD(vireo_load_request, slice_ns);
   STRUCT(vireo_submit);
   FIELD(vireo_submit, struct_size);
   FIELD(vireo_submit, scratch);

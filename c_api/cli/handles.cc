@@ -309,6 +309,8 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.require = choice.require.empty() ? nullptr : choice.require.c_str();
   options.failover = choice.failover;
   options.math = choice.math;
+  options.priority = choice.priority;
+  options.slice_ns = choice.slice_ns;
   options.target = choice.target.empty() ? nullptr : choice.target == "none" ? "" : choice.target.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());

@@ -131,6 +131,8 @@ struct SessionChoice {
   std::string target = {};                       // the file's plan; "": the first that fits, "none": none
   vireo_failover failover = VIREO_FAILOVER_DEFAULT;
   vireo_math math = VIREO_MATH_EXACT;
+  vireo_priority priority = VIREO_PRIORITY_NORMAL;
+  uint64_t slice_ns = 0;
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

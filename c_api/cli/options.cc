@@ -24,11 +24,23 @@ void add_math(Command verb, vireo_math* math) {
       "faster on GPUs with matrix units");
 }
 
+void add_service(Command verb, SessionRequest* request) {
+  verb.add_choice(
+      "--priority", {{"normal", VIREO_PRIORITY_NORMAL}, {"low", VIREO_PRIORITY_LOW}, {"high", VIREO_PRIORITY_HIGH}},
+      [request](int choice) { request->priority = static_cast<vireo_priority>(choice); },
+      "whose work a device takes first: low, normal (the default), high");
+  verb.add_option("--slice-ms", request->slice_ms,
+                  "MS: leave a gap for others, such as the screen, after so many milliseconds of work on a device; "
+                  "default: none within a part")
+      .range(0.0, 1e6);
+}
+
 }  // namespace
 
 void add_session(Command verb, SessionRequest* request) {
   add_device(verb, &request->device);
   add_math(verb, &request->math);
+  add_service(verb, request);
   add_target(verb, &request->target);
   add_require(verb, &request->require);
   add_threads(verb, &request->threads);
@@ -43,6 +55,8 @@ SessionChoice choice_of(const SessionRequest& request) {
   choice.require = request.require;
   choice.target = request.target;
   choice.math = request.math;
+  choice.priority = request.priority;
+  choice.slice_ns = static_cast<uint64_t>(request.slice_ms * 1e6);
   return choice;
 }
 

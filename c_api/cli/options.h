@@ -16,9 +16,11 @@ struct SessionRequest {
   std::string device, target, require;
   int threads = 0;
   vireo_math math = VIREO_MATH_EXACT;
+  vireo_priority priority = VIREO_PRIORITY_NORMAL;
+  double slice_ms = 0;
   std::vector<std::string> shapes, bounds;
 };
-// --device, --math, --target, --require, --threads, --shape and --bound.
+// --device, --math, --priority, --slice-ms, --target, --require, --threads, --shape and --bound.
 void add_session(Command verb, SessionRequest* request);
 SessionChoice choice_of(const SessionRequest& request);
 

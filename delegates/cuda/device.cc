@@ -50,17 +50,46 @@ vireo_status Device::start(std::string* why) {
   }
   (void)call().context_pop(&before);  // it was made the thread's
   const Current current(*this);
-  if (const Result result = call().stream_create(&stream_, kStreamNonBlocking); result != kSuccess) {
-    stream_ = nullptr;
-    return failed("stream", result);
-  }
-  for (Event& event : events_) {
-    if (const Result result = call().event_create(&event, kEventWithoutTiming); result != kSuccess) {
+  if (const Result result = make(&lanes_[0], 0); result != kSuccess) return failed("stream or event", result);
+  return VIREO_OK;
+}
+
+Result Device::make(Lane* l, uint32_t number) {
+  int least = 0, greatest = 0;  // lower numbers go first
+  if (const Result result = call().stream_priorities(&least, &greatest); result != kSuccess) return result;
+  const int priority = number == VIREO_PRIORITY_LOW    ? least
+                       : number == VIREO_PRIORITY_HIGH ? greatest
+                                                       : (least + greatest) / 2;
+  Result result = call().stream_create(&l->stream, kStreamNonBlocking, priority);
+  if (result != kSuccess) l->stream = nullptr;
+  for (Event& event : l->events) {
+    if (result == kSuccess) result = call().event_create(&event, kEventWithoutTiming);
+    if (result != kSuccess) {
       event = nullptr;
-      return failed("event", result);
+      break;
     }
   }
-  return VIREO_OK;
+  l->open = result == kSuccess;
+  if (!l->open) drop(l);
+  return result;
+}
+
+void Device::drop(Lane* l) {
+  for (Event& event : l->events) {
+    if (event != nullptr) (void)call().event_destroy(event);
+    event = nullptr;
+  }
+  if (l->stream != nullptr) (void)call().stream_destroy(l->stream);
+  l->stream = nullptr;
+}
+
+vireo_status Device::open(uint32_t number) {
+  if (lost()) return VIREO_DEVICE_LOST;
+  const std::lock_guard<std::mutex> lock(queue_mutex_);
+  Lane& l = lanes_[number];
+  if (l.open) return VIREO_OK;
+  const Current current(*this);
+  return take(make(&l, number));
 }
 
 Device::~Device() {
@@ -68,10 +97,7 @@ Device::~Device() {
   {
     const Current current(*this);
     release_staging();
-    for (const Event event : events_) {
-      if (event != nullptr) (void)call().event_destroy(event);
-    }
-    if (stream_ != nullptr) (void)call().stream_destroy(stream_);
+    for (Lane& l : lanes_) drop(&l);
   }
   (void)call().context_destroy(context_);
 }
@@ -110,49 +136,64 @@ void Device::release(Block* block) {
 // ---- Work
 
 // The event that comes next must not stand behind work that still runs.
-vireo_status Device::free_event() {
-  while (last_ >= kEvents && !lost() && !reached(last_ + 1 - kEvents)) std::this_thread::yield();
+vireo_status Device::free_event(uint32_t number) {
+  const uint64_t last = lanes_[number].last;
+  while (last >= kEvents && !lost() && !reached(gpu::ticket_of(last + 1 - kEvents, number))) std::this_thread::yield();
   return lost() ? vireo_status{VIREO_DEVICE_LOST} : vireo_status{VIREO_OK};
 }
 
-vireo_status Device::close(Ticket* out) {
-  const Ticket next = last_ + 1;
-  if (const Result result = call().event_record(events_[next % kEvents], stream_); result != kSuccess)
+vireo_status Device::close(uint32_t number, Ticket* out) {
+  Lane& l = lanes_[number];
+  const uint64_t next = l.last + 1;
+  if (const Result result = call().event_record(l.events[next % kEvents], l.stream); result != kSuccess)
     return take(result);
-  *out = last_ = next;
+  l.last = next;
+  *out = gpu::ticket_of(next, number);
   submits_.fetch_add(1, std::memory_order_relaxed);
   return VIREO_OK;
 }
 
-vireo_status Device::submit(gpu::Commands commands, Ticket* out) {
+vireo_status Device::submit(gpu::Commands commands, vireo_priority priority, Ticket* out) {
   if (lost()) return VIREO_DEVICE_LOST;
+  const uint32_t number = lane(priority);
   const Current current(*this);
   const std::lock_guard<std::mutex> lock(queue_mutex_);
-  if (const vireo_status status = free_event(); status != VIREO_OK) return status;
-  if (const Result result = call().graph_launch(commands, stream_); result != kSuccess) return take(result);
-  return close(out);
+  if (const vireo_status status = free_event(number); status != VIREO_OK) return status;
+  if (const Result result = call().graph_launch(commands, lanes_[number].stream); result != kSuccess)
+    return take(result);
+  return close(number, out);
 }
 
 vireo_status Device::copy(uint32_t, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
                           uint64_t bytes, Ticket* out) {
+  constexpr uint32_t kLane = VIREO_PRIORITY_NORMAL;
   const Current current(*this);
   const std::lock_guard<std::mutex> lock(queue_mutex_);
-  if (const vireo_status status = free_event(); status != VIREO_OK) return status;
-  if (const Result result = call().copy(to.handle + to_offset, from.handle + from_offset, bytes, stream_);
+  if (const vireo_status status = free_event(kLane); status != VIREO_OK) return status;
+  if (const Result result = call().copy(to.handle + to_offset, from.handle + from_offset, bytes, lanes_[kLane].stream);
       result != kSuccess)
     return take(result);
-  return close(out);
+  return close(kLane, out);
+}
+
+bool Device::idle() {
+  for (uint32_t i = 0; i < gpu::kLanes; ++i) {
+    if (!reached(gpu::ticket_of(lanes_[i].last, i))) return false;
+  }
+  return true;
 }
 
 bool Device::reached(Ticket ticket) {
-  if (ticket <= done_.load()) return true;
+  Lane& l = lanes_[gpu::lane_of(ticket)];
+  const uint64_t turn = gpu::turn_of(ticket);
+  if (turn <= l.done.load()) return true;
   if (lost() && !hangs()) return true;  // a context that failed runs nothing more
   const Current current(*this);
-  const Result result = call().event_query(events_[ticket % kEvents]);
+  const Result result = call().event_query(l.events[turn % kEvents]);
   if (result == kNotReady) return false;
   if (result != kSuccess) return take(result) == VIREO_DEVICE_LOST;
-  Ticket known = done_.load();
-  while (known < ticket && !done_.compare_exchange_weak(known, ticket)) {
+  uint64_t known = l.done.load();
+  while (known < turn && !l.done.compare_exchange_weak(known, turn)) {
   }
   return true;
 }

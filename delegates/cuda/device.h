@@ -1,5 +1,5 @@
-// One context of a card: a stream, its memory, and copies. Work goes into one stream; an event behind each submit tells
-// when it is done.
+// One context of a card: a stream for each priority that sessions have, its memory, and copies. An event behind each
+// submit tells when it is done.
 #ifndef VIREO_DELEGATES_CUDA_DEVICE_H_
 #define VIREO_DELEGATES_CUDA_DEVICE_H_
 
@@ -39,7 +39,8 @@ class Device final : public gpu::Device {
   vireo_status import(void*, uint64_t, Block*) override { return VIREO_UNSUPPORTED; }
   void release(Block* block) override;
 
-  vireo_status submit(gpu::Commands commands, Ticket* out) override;
+  vireo_status submit(gpu::Commands commands, vireo_priority priority, Ticket* out) override;
+  bool idle() override;
   bool reached(Ticket ticket) override;
   vireo_status wait(Ticket ticket, uint64_t timeout_ns) override;
 
@@ -62,22 +63,32 @@ class Device final : public gpu::Device {
   static constexpr size_t kEvents = 256;
 
   Device(const Driver& driver, const Card& card) : driver_(driver), card_(card) {}
+  // What one priority has. An event stands behind each submit.
+  struct Lane {
+    Stream stream = nullptr;
+    std::array<Event, kEvents> events{};
+    std::atomic<uint64_t> last{0}, done{0};  // turns
+    bool open = false;
+  };
+
   vireo_status start(std::string* why);
+  uint32_t lane(vireo_priority priority) const override { return priority < gpu::kLanes ? priority : 0; }
+  vireo_status open(uint32_t lane) override;
+  Result make(Lane* lane, uint32_t number);
+  void drop(Lane* lane);
   vireo_status prepare_copies() override { return VIREO_OK; }
   vireo_status copy(uint32_t half, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
                     uint64_t bytes, Ticket* out) override;
   // Both under queue_mutex_. close() puts an event behind what was given to the stream.
-  vireo_status free_event();
-  vireo_status close(Ticket* out);
+  vireo_status free_event(uint32_t lane);
+  vireo_status close(uint32_t lane, Ticket* out);
 
   const Driver& driver_;
   const Card& card_;
   Context context_ = nullptr;
-  Stream stream_ = nullptr;
-  std::array<Event, kEvents> events_{};
+  Lane lanes_[gpu::kLanes];
   gpu::KernelCache kernels_;
-  std::mutex queue_mutex_;  // guards the order of the stream, and changes of last_
-  std::atomic<Ticket> done_{0};
+  std::mutex queue_mutex_;  // guards the order of the streams, their making, and changes of Lane::last
 };
 
 }  // namespace vireo::cuda

@@ -30,6 +30,11 @@ struct Api {
     std::string why;
     return find_cards(&why)->facts(0).target;
   }
+  static int64_t submits(const Control& control, vireo_priority priority) { return control.launches[priority]; }
+  static void have_priorities(Control*, bool) {}  // all cards have
+  static vireo_priority served(const Control&, vireo_priority priority) {
+    return priority <= VIREO_PRIORITY_HIGH ? priority : vireo_priority{VIREO_PRIORITY_NORMAL};
+  }
   static int64_t compiled(const Control& control) { return control.modules; }
   static void expect_no_misuse(const Control& control) { EXPECT_EQ(control.contexts_left, 0); }
   static void expect_left_after_loss(const Control&) {}  // CUDA has no instance that a lost device holds
@@ -97,8 +102,16 @@ TEST_F(FaultsTest, ManySubmits) {
 
 // Each call of the driver fails once, or from then on: then the run is right or says what it lacks, and nothing stays.
 TEST_F(FaultsTest, AnyCallMayFail) {
-  for (const auto& [result, for_ever] :
-       {std::pair{kOutOfMemory, false}, {kNotSupported, false}, {kIllegalAddress, true}, {kUncorrectable, true}}) {
+  struct Way {
+    Result result;
+    bool for_ever, in_pieces;
+  };
+  for (const auto& [result, for_ever, in_pieces] : {Way{kOutOfMemory, false, false},
+                                                    {kNotSupported, false, false},
+                                                    {kIllegalAddress, true, false},
+                                                    {kUncorrectable, true, false},
+                                                    {kOutOfMemory, false, true},
+                                                    {kIllegalAddress, true, true}}) {
     int64_t calls = 0;
     for (int64_t n = -1; n < calls; ++n) {
       SCOPED_TRACE("call " + std::to_string(n) + " gives " + std::to_string(result));
@@ -109,6 +122,8 @@ TEST_F(FaultsTest, AnyCallMayFail) {
       control_->for_ever = for_ever;
       {
         Session s(d_, device_, host_.table);
+        s.slice_ns = in_pieces ? 1 : 0;
+        s.priority = in_pieces ? VIREO_PRIORITY_LOW : VIREO_PRIORITY_NORMAL;
         control_->calls = 0;
         control_->fail_at = n;
         const vireo_status status = s.run(9);

@@ -79,18 +79,19 @@ constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
               row(context_destroy, cuCtxDestroy_v2, (Context context)) row(                                            \
                   context_push, cuCtxPushCurrent_v2, (Context context)) row(context_pop, cuCtxPopCurrent_v2,           \
                                                                             (Context * context))                       \
-                  row(stream_create, cuStreamCreate, (Stream * stream, unsigned flags)) row(                           \
-                      stream_destroy, cuStreamDestroy_v2, (Stream stream))                                             \
-                      row(event_create, cuEventCreate, (Event * event, unsigned flags)) row(                           \
-                          event_record, cuEventRecord, (Event event, Stream stream))                                   \
-                          row(event_query, cuEventQuery, (Event event)) row(                                           \
-                              event_destroy, cuEventDestroy_v2, (Event event)) row(memory_allocate, cuMemAlloc_v2,     \
-                                                                                   (DevicePointer * at, size_t bytes)) \
-                              row(memory_free, cuMemFree_v2, (DevicePointer at)) row(                                  \
-                                  host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags))            \
-                                  row(host_free, cuMemFreeHost, (void* at)) row(                                       \
-                                      copy, cuMemcpyAsync,                                                             \
-                                      (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))             \
+                  row(stream_priorities, cuCtxGetStreamPriorityRange, (int* least, int* greatest)) row(                \
+                      stream_create, cuStreamCreateWithPriority, (Stream * stream, unsigned flags, int priority))      \
+                      row(stream_destroy, cuStreamDestroy_v2, (Stream stream)) row(event_create, cuEventCreate,        \
+                                                                                   (Event * event, unsigned flags))    \
+                          row(event_record, cuEventRecord, (Event event, Stream stream)) row(                          \
+                              event_query, cuEventQuery,                                                               \
+                              (Event event)) row(event_destroy, cuEventDestroy_v2, (Event event))                      \
+                              row(memory_allocate, cuMemAlloc_v2, (DevicePointer * at, size_t bytes)) row(             \
+                                  memory_free, cuMemFree_v2, (DevicePointer at))                                       \
+                                  row(host_allocate, cuMemHostAlloc, (void** at, size_t bytes, unsigned flags)) row(   \
+                                      host_free, cuMemFreeHost, (void* at)) row(copy, cuMemcpyAsync,                   \
+                                                                                (DevicePointer to, DevicePointer from, \
+                                                                                 size_t bytes, Stream stream))         \
                                       row(module_load, cuModuleLoadDataEx,                                             \
                                           (Module * module, const void* image, unsigned count, int* options,           \
                                            void** values)) row(module_unload, cuModuleUnload, (Module module))         \

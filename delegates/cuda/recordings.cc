@@ -49,11 +49,11 @@ Recordings::~Recordings() {
 }
 
 void Recordings::drop(uint32_t slot) {
-  if (kept_[slot] != nullptr && !device_.untouchable()) {
+  if (!kept_[slot].empty() && !device_.untouchable()) {
     const Device::Current current(device_);
-    (void)device_.call().graph_exec_destroy(kept_[slot]);
+    for (const GraphExec piece : kept_[slot]) (void)device_.call().graph_exec_destroy(piece);
   }
-  kept_[slot] = nullptr;
+  kept_[slot].clear();
 }
 
 vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
@@ -78,9 +78,11 @@ vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
 }
 
 // Steps between two barriers may run at once: each waits for those between the barriers before it.
-Result Recordings::build(Graph graph, const gpu::Place* places, const gpu::OwnPlaces& own) const {
+Result Recordings::build(Graph graph, const gpu::Stretch& piece, const gpu::Place* places,
+                         const gpu::OwnPlaces& own) const {
   std::vector<GraphNode> before, since;
-  for (const gpu::Launch& step : schedule_.steps) {
+  for (uint32_t s = piece.first; s < piece.end; ++s) {
+    const gpu::Launch& step = schedule_.steps[s];
     if (step.barrier && !since.empty()) {
       before = std::move(since);
       since.clear();
@@ -118,18 +120,23 @@ Result Recordings::build(Graph graph, const gpu::Place* places, const gpu::OwnPl
   return kSuccess;
 }
 
-vireo_status Recordings::record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own,
-                                gpu::Commands* out) {
+vireo_status Recordings::record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
+                                const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) {
   drop(slot);
+  out->clear();
   const Device::Current current(device_);
-  Graph graph = nullptr;
-  if (const Result result = device_.call().graph_create(&graph, 0); result != kSuccess) return device_.take(result);
-  Result result = build(graph, places, own);
-  if (result == kSuccess) result = device_.call().graph_instantiate(&kept_[slot], graph, 0);
-  if (result != kSuccess) kept_[slot] = nullptr;
-  (void)device_.call().graph_destroy(graph);
-  *out = kept_[slot];
-  return device_.take(result);
+  for (const gpu::Stretch& piece : pieces) {
+    Graph graph = nullptr;
+    if (const Result result = device_.call().graph_create(&graph, 0); result != kSuccess) return device_.take(result);
+    GraphExec made = nullptr;
+    Result result = build(graph, piece, places, own);
+    if (result == kSuccess) result = device_.call().graph_instantiate(&made, graph, 0);
+    (void)device_.call().graph_destroy(graph);
+    if (result != kSuccess) return device_.take(result);
+    kept_[slot].push_back(made);
+    out->push_back(made);
+  }
+  return VIREO_OK;
 }
 
 }  // namespace vireo::cuda

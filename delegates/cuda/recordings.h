@@ -20,13 +20,14 @@ class Recordings final : public gpu::Recordings {
   vireo_status make(gpu::Schedule schedule, std::string* why) override;
 
  private:
-  vireo_status record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own, gpu::Commands* out) override;
-  Result build(Graph graph, const gpu::Place* places, const gpu::OwnPlaces& own) const;
+  vireo_status record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
+                      const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) override;
+  Result build(Graph graph, const gpu::Stretch& piece, const gpu::Place* places, const gpu::OwnPlaces& own) const;
   void drop(uint32_t slot);
 
   Device& device_;
   std::vector<std::shared_ptr<gpu::CompiledKernel>> kernels_;
-  GraphExec kept_[kKept] = {};
+  std::vector<GraphExec> kept_[kKept];  // of each piece
 };
 
 }  // namespace vireo::cuda

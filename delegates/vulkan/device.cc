@@ -43,7 +43,8 @@ vireo_status status_of(VkResult result) {
   }
 }
 
-Device::Device(const Card& card, const Instance& instance) : card_(card), instance_(instance) {
+Device::Device(const Card& card, const Instance& instance)
+    : card_(card), instance_(instance), lane_count_(std::min(card.queues, gpu::kLanes)) {
   cancel_ns = patience(card);
 }
 
@@ -56,12 +57,13 @@ vireo_status Device::open(const Instance& instance, const Card& card, std::share
 }
 
 vireo_status Device::start(std::string* why) {
-  const float priority = 1;
+  // Of lanes 0, 1 and 2; where there are two, the second is for high priority.
+  const float priorities[gpu::kLanes] = {0.5f, lane_count_ == 2 ? 1.0f : 0.0f, 1};
   VkDeviceQueueCreateInfo queue = {};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
   queue.queueFamilyIndex = card_.queue_family;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  queue.queueCount = lane_count_;
+  queue.pQueuePriorities = priorities;
 
   // What the target says is what is enabled.
   const gpu::Target& t = card_.target;
@@ -118,17 +120,21 @@ vireo_status Device::start(std::string* why) {
     return status_of(result);
   }
   if (const vireo_status status = find_functions(why); status != VIREO_OK) return status;
-  call_.GetDeviceQueue(handle_, card_.queue_family, 0, &queue_);
   VkSemaphoreTypeCreateInfo kind = {};
   kind.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   kind.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo semaphore = {};
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &kind;
-  if (const VkResult result = call_.CreateSemaphore(handle_, &semaphore, nullptr, &timeline_); result != VK_SUCCESS) {
-    timeline_ = VK_NULL_HANDLE;
-    *why = card_.name + ": no semaphore: VkResult " + std::to_string(result);
-    return status_of(result);
+  for (uint32_t i = 0; i < lane_count_; ++i) {
+    Lane& l = lanes_[i];
+    call_.GetDeviceQueue(handle_, card_.queue_family, i, &l.queue);
+    if (const VkResult result = call_.CreateSemaphore(handle_, &semaphore, nullptr, &l.timeline);
+        result != VK_SUCCESS) {
+      l.timeline = VK_NULL_HANDLE;
+      *why = card_.name + ": no semaphore: VkResult " + std::to_string(result);
+      return status_of(result);
+    }
   }
   pipelines_ = std::make_unique<Pipelines>(call_, handle_);
   return VIREO_OK;
@@ -166,7 +172,9 @@ Device::~Device() {
   if (call_.DeviceWaitIdle != nullptr) (void)call_.DeviceWaitIdle(handle_);
   release_staging();
   if (copies_pool_ != VK_NULL_HANDLE) call_.DestroyCommandPool(handle_, copies_pool_, nullptr);
-  if (timeline_ != VK_NULL_HANDLE) call_.DestroySemaphore(handle_, timeline_, nullptr);
+  for (const Lane& l : lanes_) {
+    if (l.timeline != VK_NULL_HANDLE) call_.DestroySemaphore(handle_, l.timeline, nullptr);
+  }
   call_.DestroyDevice(handle_, nullptr);
 }
 
@@ -309,11 +317,19 @@ void Device::release(Block* block) {
 
 // ---- Work
 
-vireo_status Device::submit(gpu::Commands recorded, Ticket* out) {
+// Priorities are lanes in their order, where the card has a queue for each.
+uint32_t Device::lane(vireo_priority priority) const {
+  if (lane_count_ == gpu::kLanes) return priority < gpu::kLanes ? priority : 0;
+  return lane_count_ == 2 && priority == VIREO_PRIORITY_HIGH ? 1 : 0;
+}
+
+vireo_status Device::submit(gpu::Commands recorded, vireo_priority priority, Ticket* out) {
   if (lost()) return VIREO_DEVICE_LOST;
   auto* const commands = static_cast<VkCommandBuffer>(recorded);
+  const uint32_t number = lane(priority);
+  Lane& l = lanes_[number];
   const std::lock_guard<std::mutex> lock(queue_mutex_);
-  const Ticket next = last_ + 1;
+  const uint64_t next = l.last + 1;
   VkTimelineSemaphoreSubmitInfo values = {};
   values.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
   values.signalSemaphoreValueCount = 1;
@@ -324,31 +340,40 @@ vireo_status Device::submit(gpu::Commands recorded, Ticket* out) {
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
   info.signalSemaphoreCount = 1;
-  info.pSignalSemaphores = &timeline_;
-  if (const VkResult result = call_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE); result != VK_SUCCESS)
+  info.pSignalSemaphores = &l.timeline;
+  if (const VkResult result = call_.QueueSubmit(l.queue, 1, &info, VK_NULL_HANDLE); result != VK_SUCCESS)
     return take(result);
-  *out = last_ = next;
+  l.last = next;
+  *out = gpu::ticket_of(next, number);
   submits_.fetch_add(1, std::memory_order_relaxed);
   return VIREO_OK;
+}
+
+bool Device::idle() {
+  for (uint32_t i = 0; i < lane_count_; ++i) {
+    if (const uint64_t last = lanes_[i].last; last != 0 && !reached(gpu::ticket_of(last, i))) return false;
+  }
+  return true;
 }
 
 bool Device::reached(Ticket ticket) {
   if (ticket == 0) return true;
   if (lost() && !hangs()) return true;  // Vulkan: what was under way on a lost device counts as done
   uint64_t now = 0;
-  const VkResult result = call_.GetSemaphoreCounterValue(handle_, timeline_, &now);
+  const VkResult result = call_.GetSemaphoreCounterValue(handle_, lanes_[gpu::lane_of(ticket)].timeline, &now);
   if (result != VK_SUCCESS) return take(result) == VIREO_DEVICE_LOST;
-  return now >= ticket;
+  return now >= gpu::turn_of(ticket);
 }
 
 vireo_status Device::wait(Ticket ticket, uint64_t timeout_ns) {
   if (lost()) return VIREO_DEVICE_LOST;
   if (ticket == 0) return VIREO_OK;
+  const uint64_t turn = gpu::turn_of(ticket);
   VkSemaphoreWaitInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
-  info.pSemaphores = &timeline_;
-  info.pValues = &ticket;
+  info.pSemaphores = &lanes_[gpu::lane_of(ticket)].timeline;
+  info.pValues = &turn;
   const vireo_status status = take(call_.WaitSemaphores(handle_, &info, timeout_ns));
   return lost() ? vireo_status{VIREO_DEVICE_LOST} : status;
 }
@@ -401,7 +426,7 @@ vireo_status Device::copy(uint32_t half, const Block& from, uint64_t from_offset
   call_.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
                            nullptr, 0, nullptr);
   const vireo_status status = take(call_.EndCommandBuffer(commands));
-  return status == VIREO_OK ? submit(commands, out) : status;
+  return status == VIREO_OK ? submit(commands, VIREO_PRIORITY_NORMAL, out) : status;
 }
 
 }  // namespace vireo::vulkan

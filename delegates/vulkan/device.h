@@ -1,8 +1,9 @@
-// One logical device: its queue and its memory. Work goes into one queue, each submit with the next value of one
-// timeline semaphore: that value is its ticket.
+// One logical device: its queues and its memory. Work of one priority goes into one queue, each submit with the next
+// value of that queue's timeline semaphore: it is in the submit's ticket.
 #ifndef VIREO_DELEGATES_VULKAN_DEVICE_H_
 #define VIREO_DELEGATES_VULKAN_DEVICE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -50,7 +51,8 @@ class Device final : public gpu::Device {
   vireo_status import(void* memory, uint64_t bytes, Block* out) override;
   void release(Block* block) override;
 
-  vireo_status submit(gpu::Commands commands, Ticket* out) override;
+  vireo_status submit(gpu::Commands commands, vireo_priority priority, Ticket* out) override;
+  bool idle() override;
   bool reached(Ticket ticket) override;
   vireo_status wait(Ticket ticket, uint64_t timeout_ns) override;
 
@@ -59,6 +61,8 @@ class Device final : public gpu::Device {
   vireo_status start(std::string* why);
   vireo_status find_functions(std::string* why);
   vireo_status bind_memory(Block* block, const VkMemoryRequirements& needs, uint32_t types, const void* chain);
+  uint32_t lane(vireo_priority priority) const override;
+  vireo_status open(uint32_t) override { return VIREO_OK; }
   bool find_type(uint32_t allowed, Use use, uint32_t* out) const;
   vireo_status prepare_copies() override;
   vireo_status copy(uint32_t half, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
@@ -68,10 +72,15 @@ class Device final : public gpu::Device {
   const Instance& instance_;
   DeviceFunctions call_;
   VkDevice handle_ = VK_NULL_HANDLE;
-  VkQueue queue_ = VK_NULL_HANDLE;
-  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  struct Lane {
+    VkQueue queue = VK_NULL_HANDLE;
+    VkSemaphore timeline = VK_NULL_HANDLE;
+    std::atomic<uint64_t> last{0};  // turn
+  };
+  const uint32_t lane_count_;
+  Lane lanes_[gpu::kLanes];
   std::unique_ptr<Pipelines> pipelines_;
-  std::mutex queue_mutex_;  // guards changes of last_
+  std::mutex queue_mutex_;  // guards queues, and changes of Lane::last
   VkCommandPool copies_pool_ = VK_NULL_HANDLE;
   VkCommandBuffer copies_[2] = {VK_NULL_HANDLE, VK_NULL_HANDLE};  // of each half of the staging block
 };

@@ -35,6 +35,11 @@ struct Api {
     t.bindings = 8;
     return t;
   }
+  static int64_t submits(const Control& control, vireo_priority priority) { return control.submits[priority]; }
+  static void have_priorities(Control* control, bool have) { control->queues = have ? 4 : 1; }
+  static vireo_priority served(const Control& control, vireo_priority priority) {
+    return control.queues > 1 && priority <= VIREO_PRIORITY_HIGH ? priority : vireo_priority{VIREO_PRIORITY_NORMAL};
+  }
   static int64_t compiled(const Control& control) { return control.pipelines; }
   static void expect_no_misuse(const Control& control) { EXPECT_EQ(control.misuse, 0); }
   static void expect_left_after_loss(const Control& control) { EXPECT_EQ(control.instances, 1); }
@@ -120,7 +125,7 @@ TEST_F(FaultsTest, RunsThroughStagingAndThroughMappedMemory) {
 
 // Each call of Vulkan fails once, or from then on: then the run is right or says what it lacks, and nothing is left.
 TEST_F(FaultsTest, AnyCallMayFail) {
-  for (const bool shares : {false, true}) {
+  for (const auto& [shares, in_pieces] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
     for (const auto& [result, for_ever] : {std::pair{VK_ERROR_OUT_OF_DEVICE_MEMORY, false},
                                            {VK_ERROR_OUT_OF_HOST_MEMORY, false},
                                            {VK_ERROR_DEVICE_LOST, true}}) {
@@ -129,6 +134,7 @@ TEST_F(FaultsTest, AnyCallMayFail) {
         SCOPED_TRACE("call " + std::to_string(n) + " gives " + std::to_string(result));
         SetUp();
         control_->shares_memory = shares;
+        control_->queues = in_pieces ? 2 : 1;
         start();
         control_->calls = 0;
         control_->result = result;
@@ -136,6 +142,8 @@ TEST_F(FaultsTest, AnyCallMayFail) {
         control_->fail_at = n;
         {
           Session s(d_, device_, host_.table);
+          s.slice_ns = in_pieces ? 1 : 0;
+          s.priority = in_pieces ? VIREO_PRIORITY_HIGH : VIREO_PRIORITY_NORMAL;
           const vireo_status status = s.run(9);
           if (n < 0) {
             ASSERT_EQ(status, VIREO_OK);

@@ -22,6 +22,7 @@ struct Card : gpu::Facts {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint8_t uuid[VK_UUID_SIZE] = {};
   uint32_t queue_family = 0;
+  uint32_t queues = 1;  // of that family
   VkPhysicalDeviceMemoryProperties memory = {};
   uint64_t allocation_bytes = 0;  // the most of one allocation
   uint64_t import_alignment = 0;  // of host memory that it can use in place; 0: it cannot

@@ -69,9 +69,11 @@ vireo_status Recordings::allocate() {
   buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   buffers.commandPool = commands_;
   buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  buffers.commandBufferCount = kKept;
-  VkCommandBuffer made[kKept] = {};
-  if (const VkResult result = call.AllocateCommandBuffers(device_.handle(), &buffers, made); result != VK_SUCCESS)
+  const size_t pieces = most_pieces();
+  std::vector<VkCommandBuffer> made(kKept * pieces);
+  buffers.commandBufferCount = static_cast<uint32_t>(made.size());
+  if (const VkResult result = call.AllocateCommandBuffers(device_.handle(), &buffers, made.data());
+      result != VK_SUCCESS)
     return device_.take(result);
   const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, bindings) * kKept};
   VkDescriptorPoolCreateInfo pool = {};
@@ -86,7 +88,8 @@ vireo_status Recordings::allocate() {
   }
   for (uint32_t r = 0; r < kKept; ++r) {
     Recording& recording = kept_[r];
-    recording.commands = made[r];
+    const auto first = made.begin() + static_cast<ptrdiff_t>(r * pieces);
+    recording.commands.assign(first, first + static_cast<ptrdiff_t>(pieces));
     recording.sets.resize(steps);
     VkDescriptorSetAllocateInfo sets = {};
     sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
@@ -125,26 +128,35 @@ void Recordings::write_set(const Recording& recording, const gpu::Place* places,
   device_.call().UpdateDescriptorSets(device_.handle(), count, writes.data(), 0, nullptr);
 }
 
-vireo_status Recordings::record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own,
-                                gpu::Commands* out) {
+vireo_status Recordings::record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
+                                const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) {
+  out->clear();
+  for (uint32_t s = 0; s < schedule_.steps.size(); ++s) write_set(kept_[slot], places, own, s);
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    const VkCommandBuffer commands = kept_[slot].commands[p];
+    if (const vireo_status status = record_piece(slot, commands, pieces[p]); status != VIREO_OK) return status;
+    out->push_back(commands);
+  }
+  return VIREO_OK;
+}
+
+vireo_status Recordings::record_piece(uint32_t slot, VkCommandBuffer commands, const gpu::Stretch& piece) {
   const DeviceFunctions& call = device_.call();
   const Recording& recording = kept_[slot];
-  const VkCommandBuffer commands = recording.commands;
-  *out = commands;
   VkCommandBufferBeginInfo begin = {};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   if (const VkResult result = call.BeginCommandBuffer(commands, &begin); result != VK_SUCCESS)
     return device_.take(result);
   constexpr VkAccessFlags kBoth = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-  // Behind copies and other parts that the queue has before.
+  // Behind copies, other pieces and other parts that the queue has before.
   barrier(call, commands, kCompute | VK_PIPELINE_STAGE_TRANSFER_BIT,
           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kCompute, kBoth);
   const Pipelines::Pipeline* last = nullptr;
-  for (uint32_t s = 0; s < schedule_.steps.size(); ++s) {
+  for (uint32_t s = piece.first; s < piece.end; ++s) {
     const gpu::Launch& step = schedule_.steps[s];
     const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
-    write_set(recording, places, own, s);
-    if (step.barrier) barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
+    if (step.barrier && s != piece.first)
+      barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
     if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
     last = &pipeline;
     call.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline, 0, 1,

@@ -23,12 +23,14 @@ class Recordings final : public gpu::Recordings {
 
  private:
   struct Recording {
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    std::vector<VkDescriptorSet> sets;  // of each step
+    std::vector<VkCommandBuffer> commands;  // of each piece; more than there are
+    std::vector<VkDescriptorSet> sets;      // of each step
   };
 
   vireo_status allocate();
-  vireo_status record(uint32_t slot, const gpu::Place* places, const gpu::OwnPlaces& own, gpu::Commands* out) override;
+  vireo_status record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
+                      const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) override;
+  vireo_status record_piece(uint32_t slot, VkCommandBuffer commands, const gpu::Stretch& piece);
   void write_set(const Recording& recording, const gpu::Place* places, const gpu::OwnPlaces& own, uint32_t step);
 
   Device& device_;

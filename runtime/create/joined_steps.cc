@@ -83,9 +83,11 @@ Status Builder::put_on_device(uint32_t sub, uint32_t k, const Packer& packer, co
   return Status::kOk;
 }
 
-// Scratch of the device's parts, and this part's state.
+// How the session wants to be served, scratch of the device's parts, and this part's state.
 void Builder::place_work(const NodeChoice& choice, vireo_place* state, vireo_place* scratch, vireo_load_request* with) {
   const JoinedPart* const part = choice.part;
+  with->priority = options_.priority;
+  with->slice_ns = options_.slice_ns;
   Arena* const a = part == nullptr ? nullptr : arena_of(*s_, l_.model->runtime->devices[choice.device]);
   if (a == nullptr) return;
   state->buffer = scratch->buffer = a->work;

@@ -246,6 +246,9 @@ Status make_layout(const vireo_model* model, const vireo_session_options& option
     l.math = options.math;
     if (l.math > VIREO_MATH_F16)
       return fail(error, Status::kInvalidArgument, "math {} is none of VIREO_MATH_EXACT and VIREO_MATH_F16", l.math);
+    if (options.priority > VIREO_PRIORITY_HIGH)
+      return fail(error, Status::kInvalidArgument, "priority {} is none of VIREO_PRIORITY_NORMAL, _LOW and _HIGH",
+                  options.priority);
   }
   l.slots = rt->pool.run == nullptr ? 1 : rt->pool.slots;
   if (options.threads > 0 && options.threads < l.slots) l.slots = options.threads;

@@ -134,7 +134,8 @@ class Placement(Base):
         packed, plain = model.memory(packing="always"), model.memory(packing="never")
         self.assertGreater(packed.packed, 0)
         self.assertEqual(plain.packed, 0)
-        for what in ({"packing": "never"}, {"threads": 1}, {"failover": False, "device_timeout": 2.5}, {"require": "cpu=100%"}, {"target": ""}):
+        for what in ({"packing": "never"}, {"threads": 1}, {"failover": False, "device_timeout": 2.5}, {"require": "cpu=100%"}, {"target": ""},
+                     {"priority": "high", "slice": 0.005, "state_stays": True}):
             with self.subTest(what), model.session(**what) as session:
                 self.close(session.run(self.x)[0], self.y)
         with self.assertRaisesRegex(self.vireo.VireoError, "null"):
@@ -143,6 +144,10 @@ class Placement(Base):
             model.session(target="nowhere")
         with self.assertRaisesRegex(self.vireo.VireoError, "sometimes"):
             model.session(packing="sometimes")
+        with self.assertRaisesRegex(self.vireo.VireoError, "priority 'urgent' is none of normal, low, high"):
+            model.session(priority="urgent")
+        with self.assertRaisesRegex(self.vireo.VireoError, "slice is -1"):
+            model.session(slice=-1)
         with self.assertRaisesRegex(TypeError, "threds"):
             model.session(threds=1)
 

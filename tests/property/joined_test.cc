@@ -360,6 +360,28 @@ TEST_P(JoinedTest, MathThatNobodyAskedForIsWrong) {
   EXPECT_GT(found, 10u);
 }
 
+TEST_P(JoinedTest, PriorityAndSliceAreTheSessions) {
+  const FileBytes bytes = random_graph(3, 12, false);
+  const Loaded loaded(bytes);
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = "joiner,cpu";
+  using Services = std::set<std::pair<vireo_priority, uint64_t>>;
+  for (const auto& [priority, slice_ns] : Services{{VIREO_PRIORITY_NORMAL, 0}, {VIREO_PRIORITY_HIGH, 7000000}}) {
+    options.priority = priority;
+    options.slice_ns = slice_ns;
+    device.services.clear();
+    vireo_session* session = nullptr;
+    ASSERT_EQ(vireo_session_create(loaded.model, &options, &session, nullptr), VIREO_OK);
+    EXPECT_EQ(device.services, (Services{{priority, slice_ns}}));
+    vireo_session_release(session);
+  }
+  options.priority = VIREO_PRIORITY_HIGH + 1;
+  vireo_session* session = nullptr;
+  vireo_error error = VIREO_ERROR_INIT;
+  EXPECT_EQ(vireo_session_create(loaded.model, &options, &session, &error), VIREO_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("priority 3"), std::string::npos) << error.message;
+}
+
 TEST_P(JoinedTest, MathThatThereIsNot) {
   const FileBytes bytes = random_graph(3, 12, false);
   const Loaded loaded(bytes);

@@ -197,6 +197,7 @@ class JoinedTest : public testing::TestWithParam<Memory> {
     device.trial_runs = device.wrong_one_in = 0;
     device.coarse = device.coarse_unasked = false;
     device.maths.clear();
+    device.services.clear();
     device.declined_rows = 0;
     device.claimed_ns = 0;
     device.compiled_ns = 100;

@@ -60,9 +60,10 @@ struct Joiner {
   bool coarse_unasked = false;  // ... and where not
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
-  std::mutex guard;             // of sizes and maths
-  std::set<vireo_math> maths;   // that calls brought
-  std::vector<uint32_t> sizes;  // of the parts that were loaded
+  std::mutex guard;                                        // of sizes and maths
+  std::set<vireo_math> maths;                              // that calls brought
+  std::set<std::pair<vireo_priority, uint64_t>> services;  // how loads were to be served: priority and slice
+  std::vector<uint32_t> sizes;                             // of the parts that were loaded
 } device;
 
 struct Instruction {
@@ -330,6 +331,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   {
     const std::lock_guard<std::mutex> lock(device.guard);  // sessions are made in several threads
     device.sizes.push_back(part->node_count);
+    device.services.insert({with->priority, with->slice_ns});
   }
   *loaded = p;
   return VIREO_OK;

@@ -70,6 +70,9 @@ FAILOVER_DEFAULT = 0
 FAILOVER_NEVER = 1
 MATH_EXACT = 0
 MATH_F16 = 1
+PRIORITY_NORMAL = 0
+PRIORITY_LOW = 1
+PRIORITY_HIGH = 2
 DEVICE_TIMEOUT_NS = 10000000000
 CACHE_BYTES = 2147483648
 PACKED_CONSTANT = 0
@@ -210,7 +213,7 @@ class SessionOptions(ctypes.Structure):
                 ("threads", c_int32), ("arena", c_void_p), ("arena_bytes", c_size_t), ("seed", c_uint64), ("profile", c_uint32),
                 ("packing", c_uint32), ("preference", POINTER(Preference)), ("cache", c_char_p), ("cache_bytes", c_uint64),
                 ("device_timeout_ns", c_uint64), ("failover", c_uint32), ("require", c_char_p), ("target", c_char_p), ("math", c_uint32),
-                ("state_stays", c_uint32)]
+                ("state_stays", c_uint32), ("priority", c_uint32), ("slice_ns", c_uint64)]
 
 
 class Verdict(ctypes.Structure):

@@ -13,6 +13,7 @@ from ._errors import INVALID_ARGUMENT, Callbacks, VireoError, text
 Bounds = Mapping[str, Union[int, Tuple[int, int]]]
 _PACKING = {"default": 0, "always": 1, "never": 2}
 _MATH = {"exact": 0, "f16": 1}
+_PRIORITY = {"normal": 0, "low": 1, "high": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,9 @@ class SessionOptions(TypedDict, total=False):
     require         a share of the nodes that must run on one device: "npu>=95%"
     target          the file's plan that places nodes; None: the first that fits; "": none
     math            "exact", or "f16": devices may round operands of products to float16
+    state_stays     True: carried state of one device with memory of its own stays there, without a copy after each run
+    priority        "normal", "low" or "high": whose work a device takes first
+    slice           seconds of work on a device after which it may turn to others; 0: each part in one piece
     """
     device: Optional[str]
     threads: int
@@ -61,6 +65,9 @@ class SessionOptions(TypedDict, total=False):
     require: Optional[str]
     target: Optional[str]
     math: str
+    state_stays: bool
+    priority: str
+    slice: float
 
 
 _NAMES = tuple(SessionOptions.__annotations__)
@@ -112,10 +119,16 @@ class Asked:
         o.profile, o.packing = int(options.get("profile", False)), _PACKING[packing]
         o.cache, o.cache_bytes = None if cache is None else os.fsencode(cache), options.get("cache_bytes", 0)
         o.device_timeout_ns, o.failover = int(options.get("device_timeout", 0) * 1e9), int(not options.get("failover", True))
-        math = options.get("math", "exact")
+        math, priority = options.get("math", "exact"), options.get("priority", "normal")
         if math not in _MATH:
             raise VireoError(INVALID_ARGUMENT, f"math {math!r} is none of {', '.join(_MATH)}")
-        o.math = _MATH[math]
+        if priority not in _PRIORITY:
+            raise VireoError(INVALID_ARGUMENT, f"priority {priority!r} is none of {', '.join(_PRIORITY)}")
+        piece = float(options.get("slice", 0))
+        if not 0 <= piece < 1e9:
+            raise VireoError(INVALID_ARGUMENT, f"slice is {piece}: give the seconds of a piece, or 0 for whole parts")
+        o.math, o.priority, o.slice_ns = _MATH[math], _PRIORITY[priority], int(piece * 1e9)
+        o.state_stays = int(options.get("state_stays", False))
         preference = options.get("preference")
         if preference is not None:
             self._prefer(preference)

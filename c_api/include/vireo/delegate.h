@@ -288,6 +288,10 @@ typedef struct vireo_load_request {
   /* vireo_part_memory.device_state_bytes and device_scratch_bytes: as packed_at. NULL where they are 0. */
   const vireo_place* state_at;
   const vireo_place* scratch_at;
+  vireo_priority priority; /* of the session: whose work comes first. One that is not known here counts as normal */
+  uint64_t
+      slice_ns; /* the longest stretch of work of the part without a gap; 0: any. Where it is set, submit hands over
+                        a first piece and wait the others. cancel drops what was not handed over */
 } vireo_load_request;
 #define VIREO_LOAD_REQUEST_INIT VIREO_INIT_(vireo_load_request)
 

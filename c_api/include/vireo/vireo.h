@@ -498,6 +498,15 @@ enum {
                            numbers up to 65,504; sums are float32. Compare results before you rely on it */
 };
 
+/* Whose work a device takes first, where several sessions or programs have some for it. It is a wish: drivers weigh it
+ * in their own way, and many between programs not at all. Results do not depend on it. Grows at the end. */
+typedef uint32_t vireo_priority;
+enum {
+  VIREO_PRIORITY_NORMAL = 0,
+  VIREO_PRIORITY_LOW = 1, /* what can wait, such as a batch in the background */
+  VIREO_PRIORITY_HIGH = 2
+};
+
 /* How a session is made. Set it up with VIREO_SESSION_OPTIONS_INIT. */
 typedef struct vireo_session_options {
   uint32_t struct_size;
@@ -533,6 +542,12 @@ typedef struct vireo_session_options {
   uint32_t state_stays; /* 1: carried state that one device with memory of its own makes and reads stays there, and the
                            host gets no copy. If that device is lost, so is the state: runs end with VIREO_DEVICE_LOST
                            until vireo_session_reset. 0: the host gets a copy after each run */
+  vireo_priority priority; /* on devices that know any */
+  uint64_t
+      slice_ns; /* the longest stretch of this session's work on a device without a gap in which the device may turn
+                        to others, such as the screen: a part is handed over in pieces, each when the one before is
+                        done. A cancelled run waits for one piece. No single kernel is cut. Devices that give way by
+                        themselves ignore it. 0: each part in one piece, which is fastest */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT VIREO_INIT_(vireo_session_options)
 /* The default of vireo_session_options.device_timeout_ns: 10 seconds. */

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "delegates/cuda/functions.h"
+#include "vireo/vireo.h"
 
 namespace vireo::cuda::fake {
 
@@ -31,6 +32,7 @@ struct Control {
   std::atomic<int64_t> taken{0};          // bytes of memory that were allocated and not freed
   std::atomic<int64_t> modules{0};        // made since the beginning
   std::atomic<int64_t> contexts_left{0};  // calls without a context
+  std::atomic<int64_t> launches[3] = {};  // of graphs, by vireo_priority
 };
 
 using ControlFunction = Control* (*)();

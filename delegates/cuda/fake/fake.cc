@@ -31,17 +31,18 @@ Result step_in_context() {
   return step();
 }
 
-// What a stream does in its order, as far as it does not hang.
-struct Work {
-  std::function<void()> run;
-};
-std::deque<Work> queue;
-void advance() {
-  while (!queue.empty() && !control.hangs) {
-    queue.front().run();
-    queue.pop_front();
+// What a stream does in its order, as far as it does not hang, and as late as it may: when somebody asks for an event
+// in it. So what relies on an order between streams that nobody promised goes wrong.
+struct FakeStream {
+  int priority = 0;
+  std::deque<std::function<void()>> queue;
+  void advance() {
+    while (!queue.empty() && !control.hangs) {
+      queue.front()();
+      queue.pop_front();
+    }
   }
-}
+};
 
 struct Launch {
   const uint32_t* x = nullptr;
@@ -97,6 +98,7 @@ Result free_memory(uint64_t at) {
 
 struct FakeEvent {
   std::atomic<bool> reached{true};
+  FakeStream* stream = nullptr;
 };
 
 }  // namespace
@@ -167,24 +169,34 @@ VIREO_FAKE Result cuCtxPopCurrent_v2(Context* context) {
   current.pop_back();
   return kSuccess;
 }
-VIREO_FAKE Result cuStreamCreate(Stream* stream, unsigned) { return make<int>(stream); }
-VIREO_FAKE Result cuStreamDestroy_v2(Stream stream) { return destroy<int>(stream); }
+VIREO_FAKE Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return step_in_context();
+}
+VIREO_FAKE Result cuStreamCreateWithPriority(Stream* stream, unsigned, int priority) {
+  const Result result = make<FakeStream>(stream);
+  if (result == kSuccess) static_cast<FakeStream*>(*stream)->priority = priority;
+  return result;
+}
+VIREO_FAKE Result cuStreamDestroy_v2(Stream stream) { return destroy<FakeStream>(stream); }
 VIREO_FAKE Result cuEventCreate(Event* event, unsigned) { return make<FakeEvent>(event); }
 VIREO_FAKE Result cuEventDestroy_v2(Event event) { return destroy<FakeEvent>(event); }
-VIREO_FAKE Result cuEventRecord(Event event, Stream) {
+VIREO_FAKE Result cuEventRecord(Event event, Stream stream) {
   if (const Result result = step_in_context(); result != kSuccess) return result;
   auto* const e = static_cast<FakeEvent*>(event);
   const std::lock_guard<std::mutex> lock(mutex);
   e->reached = false;
-  queue.push_back({[e] { e->reached = true; }});
-  advance();
+  e->stream = static_cast<FakeStream*>(stream);
+  e->stream->queue.emplace_back([e] { e->reached = true; });
   return kSuccess;
 }
 VIREO_FAKE Result cuEventQuery(Event event) {
   if (control.for_ever && control.fail_at >= 0 && control.calls > control.fail_at) return control.result;
   const std::lock_guard<std::mutex> lock(mutex);
-  advance();
-  return static_cast<FakeEvent*>(event)->reached ? kSuccess : kNotReady;
+  auto* const e = static_cast<FakeEvent*>(event);
+  if (e->stream != nullptr) e->stream->advance();
+  return e->reached ? kSuccess : kNotReady;
 }
 VIREO_FAKE Result cuMemAlloc_v2(DevicePointer* at, size_t bytes) { return allocate(at, bytes); }
 VIREO_FAKE Result cuMemFree_v2(DevicePointer at) { return free_memory(at); }
@@ -195,14 +207,13 @@ VIREO_FAKE Result cuMemHostAlloc(void** at, size_t bytes, unsigned) {
   return result;
 }
 VIREO_FAKE Result cuMemFreeHost(void* at) { return free_memory(reinterpret_cast<uintptr_t>(at)); }
-VIREO_FAKE Result cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream) {
+VIREO_FAKE Result cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream stream) {
   if (const Result result = step_in_context(); result != kSuccess) return result;
   const std::lock_guard<std::mutex> lock(mutex);
-  queue.push_back({[=] {
+  static_cast<FakeStream*>(stream)->queue.emplace_back([=] {
     std::memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(to)),
                 reinterpret_cast<const void*>(static_cast<uintptr_t>(from)), bytes);
-  }});
-  advance();
+  });
   return kSuccess;
 }
 VIREO_FAKE Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int*, void**) {
@@ -241,15 +252,18 @@ VIREO_FAKE Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsi
   if (result == kSuccess) *static_cast<FakeGraph*>(*exec) = *static_cast<FakeGraph*>(graph);
   return result;
 }
-VIREO_FAKE Result cuGraphLaunch(GraphExec exec, Stream) {
+VIREO_FAKE Result cuGraphLaunch(GraphExec exec, Stream stream) {
   if (const Result result = step_in_context(); result != kSuccess) return result;
   const std::lock_guard<std::mutex> lock(mutex);
-  queue.push_back({[launches = static_cast<FakeGraph*>(exec)->launches] {
+  auto* const on = static_cast<FakeStream*>(stream);
+  ++control.launches[on->priority == 0    ? VIREO_PRIORITY_LOW
+                     : on->priority == -5 ? VIREO_PRIORITY_HIGH
+                                          : VIREO_PRIORITY_NORMAL];
+  on->queue.emplace_back([launches = static_cast<FakeGraph*>(exec)->launches] {
     for (const Launch& l : launches) {
       for (uint32_t i = 0; i < l.count; ++i) l.y[i] = l.x[i] + l.addend;
     }
-  }});
-  advance();
+  });
   return kSuccess;
 }
 VIREO_FAKE Result cuGraphExecDestroy(GraphExec exec) { return destroy<FakeGraph>(exec); }

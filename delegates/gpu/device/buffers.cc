@@ -94,10 +94,18 @@ bool inside(const DeviceBuffer& b, uint64_t offset, uint64_t bytes) {
 vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from, uint64_t bytes) {
   auto& b = *static_cast<DeviceBuffer*>(buffer);
   if (!inside(b, offset, bytes)) return VIREO_INVALID_ARGUMENT;
-  // A copy through the staging block has its turn in the queue; one into mapped memory would come before.
-  if (b.block.mapped != nullptr && !b.device->reached(b.last.load())) return VIREO_BUSY;
+  // A copy through the staging block has its turn behind work of its lane. One into mapped memory would come before,
+  // and any before what is still to be handed over.
+  if ((b.block.mapped != nullptr || !b.device->orders_copy(b.last.load())) && !b.device->reached(b.last.load()))
+    return VIREO_BUSY;
+  {
+    const std::lock_guard<std::mutex> lock(b.device->lines_mutex);
+    if (!b.line.empty() && !b.device->lost()) return VIREO_BUSY;
+  }
+  const Ticket before = b.device->newest_copy();
   const vireo_status status = b.device->write(b.block, offset, from, bytes);
-  if (b.block.mapped == nullptr) b.last.store(b.device->newest());  // after an error, too: pieces may be under way
+  // After an error, too: pieces may be under way.
+  if (b.device->newest_copy() != before) b.last.store(b.device->newest_copy());
   return status;
 }
 

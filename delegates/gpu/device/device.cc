@@ -13,7 +13,52 @@ constexpr uint64_t kHalfBytes = 4u << 20;  // of the staging block: a copy of th
 
 }  // namespace
 
-vireo_status Recordings::at(const Place* places, const OwnPlaces& own, Commands* out) {
+// Pieces as long as they may be. Before any step was seen, each is a piece.
+void Recordings::plan() {
+  const auto steps = static_cast<uint32_t>(schedule_.steps.size());
+  pieces_.clear();
+  if (slice_ns_ == 0 || steps == 0) {
+    pieces_.push_back({0, steps});
+    return;
+  }
+  uint64_t taken = 0;
+  for (uint32_t s = 0; s < steps; ++s) {
+    if (s == 0 || runs_ < kTrials || taken + times_[s] > slice_ns_) {
+      pieces_.push_back({s, s});
+      taken = 0;
+    }
+    taken += times_[s];
+    pieces_.back().end = s + 1;
+  }
+}
+
+void Recordings::took(size_t piece, uint64_t ns) {
+  const Stretch at = pieces_[piece];
+  if (at.end == at.first + 1) {
+    times_[at.first] = std::min(times_[at.first], ns);
+  } else if (at.end > at.first && ns > slice_ns_) {
+    // Its steps count as so much slower from now on that it is cut at least once.
+    for (uint32_t s = at.first; s < at.end; ++s) times_[s] = std::max(times_[s], ns / (at.end - at.first));
+    late_ = true;
+  }
+}
+
+bool Recordings::ran() {
+  if (slice_ns_ == 0) return false;
+  const bool changes = runs_ + 1 == kTrials || late_;
+  runs_ = std::min(runs_ + 1, kTrials);
+  late_ = false;
+  if (!changes) return false;
+  plan();
+  for (Kept& k : kept_) k.used = 0;
+  return true;
+}
+
+vireo_status Recordings::at(const Place* places, const OwnPlaces& own, const std::vector<Commands>** out) {
+  if (pieces_.empty()) {
+    times_.assign(schedule_.steps.size(), UINT64_MAX / 4);
+    plan();
+  }
   const size_t count = schedule_.inputs.size() + schedule_.outputs.size();
   const auto id_of = [](const Place& at) { return at.buffer == nullptr ? 0 : at.buffer->id; };
   const auto has_them = [&](const Kept& k) {
@@ -31,12 +76,13 @@ vireo_status Recordings::at(const Place* places, const OwnPlaces& own, Commands*
     found->places.assign(places, places + count);
     found->ids.clear();
     for (size_t i = 0; i < count; ++i) found->ids.push_back(id_of(places[i]));
-    if (const vireo_status status = record(static_cast<uint32_t>(found - kept_), places, own, &found->commands);
+    if (const vireo_status status =
+            record(static_cast<uint32_t>(found - kept_), pieces_, places, own, &found->commands);
         status != VIREO_OK)
       return status;
   }
   found->used = ++asked_;
-  *out = found->commands;
+  *out = &found->commands;
   return VIREO_OK;
 }
 
@@ -60,7 +106,7 @@ Device::Device() : process_(getpid()) {}
 
 bool Device::lost() const { return lost_.load(std::memory_order_relaxed) || getpid() != process_; }
 
-bool Device::untouchable() { return getpid() != process_ || (hangs_.load() && !reached(last_)); }
+bool Device::untouchable() { return getpid() != process_ || (hangs_.load() && !idle()); }
 
 void Device::give_up() {
   hangs_.store(true);
@@ -86,6 +132,12 @@ vireo_status Device::await(Ticket ticket) {
   give_up();
   return VIREO_DEVICE_LOST;
 }
+
+vireo_status Device::follow(Ticket before, vireo_priority priority) {
+  return orders(before, priority) ? vireo_status{VIREO_OK} : await(before);
+}
+
+vireo_status Device::open_lane(vireo_priority priority) { return open(lane(priority)); }
 
 vireo_status Device::open_staging() {
   const std::lock_guard<std::mutex> lock(staging_mutex_);
@@ -115,6 +167,7 @@ vireo_status Device::write(const Block& block, uint64_t offset, const void* from
     if (const vireo_status status = copy(half, staging_, at, block, offset + done, n, &halves_[half]);
         status != VIREO_OK)
       return status;
+    copied_.store(halves_[half]);
     done += n;
   }
   return VIREO_OK;
@@ -143,6 +196,7 @@ vireo_status Device::read(const Block& block, uint64_t offset, void* to, uint64_
       vireo_status status = await(halves_[p.half]);
       if (status == VIREO_OK) status = copy(p.half, block, offset + asked, staging_, p.at, p.bytes, &halves_[p.half]);
       if (status != VIREO_OK) return status;
+      copied_.store(halves_[p.half]);
       asked += p.bytes;
       ++count;
     }

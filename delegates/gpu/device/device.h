@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -22,7 +23,12 @@
 
 namespace vireo::gpu {
 
-using Ticket = uint64_t;  // of a submit; 0: of none, and done
+// Of a submit; 0: of none, and done. Its last two bits are the lane that the work is in: each lane keeps its own order.
+using Ticket = uint64_t;
+constexpr uint32_t kLanes = 3;  // one for each vireo_priority; a card may serve several by one
+constexpr Ticket ticket_of(uint64_t turn, uint32_t lane) { return turn << 2 | lane; }
+constexpr uint64_t turn_of(Ticket ticket) { return ticket >> 2; }
+constexpr uint32_t lane_of(Ticket ticket) { return ticket & 3; }
 
 // Bindings and buffers are whole words, and never empty.
 constexpr uint64_t words_up(uint64_t bytes) { return bytes == 0 ? 4 : (bytes + 3) / 4 * 4; }
@@ -63,6 +69,9 @@ struct DeviceBuffer {
   Block block;
   uint64_t id = 0;
   std::atomic<Ticket> last{0};  // of the newest submit that reads or writes it
+  // Parts that were submitted and have pieces left that were not handed over, in the order of their submits: what comes
+  // later and uses the buffer waits for them. With the device's lines_mutex.
+  std::vector<class Part*> line;
 };
 
 // Where a value lies.
@@ -82,36 +91,61 @@ struct OwnPlaces {
 // The launches of a schedule for one set of places, ready to be submitted: a VkCommandBuffer, a CUgraphExec.
 using Commands = void*;
 
-// The launches of a schedule, made ready once for each set of places that its values have lain at.
+// Steps of a schedule, [first, end).
+struct Stretch {
+  uint32_t first = 0, end = 0;
+};
+
+// The launches of a schedule, made ready once for each set of places that its values have lain at. They are one piece,
+// or several where the caller wants gaps: then the first runs show how long each step takes.
 class Recordings {
  public:
   virtual ~Recordings() = default;
+  // The longest that a piece may take; 0: all steps are one. Before make().
+  void cut(uint64_t slice_ns) { slice_ns_ = slice_ns; }
   // Compiles kernels. On an error *why says what failed.
   virtual vireo_status make(Schedule schedule, std::string* why) = 0;
-  // The commands for values that lie at `places`: inputs, then outputs. They are made where callers bring new places; a
-  // few sets are kept, because callers take turns with their buffers. Nothing of it is under way.
-  vireo_status at(const Place* places, const OwnPlaces& own, Commands* out);
+  // The commands of each piece, in order, for values that lie at `places`: inputs, then outputs. They are made where
+  // callers bring new places; a few sets are kept, because callers take turns with their buffers. Nothing of it is
+  // under way. The list lives until the next call.
+  vireo_status at(const Place* places, const OwnPlaces& own, const std::vector<Commands>** out);
+  // Piece `piece` of the last at() has taken so long at most.
+  void took(size_t piece, uint64_t ns);
+  // All pieces have. True: they are other ones from now on, and at() has their commands.
+  bool ran();
 
   const Schedule& schedule() const { return schedule_; }  // without the kernels' code
 
  protected:
   static constexpr uint32_t kKept = 4;
-  // Makes the commands of set `slot`, in place of those that it had.
-  virtual vireo_status record(uint32_t slot, const Place* places, const OwnPlaces& own, Commands* out) = 0;
+  // Makes the commands of set `slot`, one for each of `pieces`, in place of those that it had.
+  virtual vireo_status record(uint32_t slot, const std::vector<Stretch>& pieces, const Place* places,
+                              const OwnPlaces& own, std::vector<Commands>* out) = 0;
   // Where `binding` lies; without a buffer for an empty value.
   static Place place_of(const Schedule& schedule, const Place* places, const OwnPlaces& own, const Binding& binding);
+
+  // The most pieces that a set may have.
+  size_t most_pieces() const { return slice_ns_ == 0 ? 1 : std::max<size_t>(1, schedule_.steps.size()); }
 
   Schedule schedule_;
 
  private:
+  static constexpr uint32_t kTrials = 2;  // runs step by step, to see what each takes
+  void plan();
+
   struct Kept {
-    Commands commands = nullptr;
+    std::vector<Commands> commands;
     std::vector<Place> places;
     std::vector<uint64_t> ids;  // of their buffers: a new buffer may lie where an old one lay
     uint64_t used = 0;          // when it was asked for last; 0: nothing is recorded
   };
   Kept kept_[kKept];
   uint64_t asked_ = 0;
+  uint64_t slice_ns_ = 0;
+  uint32_t runs_ = 0;
+  std::vector<uint64_t> times_;  // of the steps, in ns: the least that was seen
+  std::vector<Stretch> pieces_;
+  bool late_ = false;  // a piece took longer than expected
 };
 
 // Work goes to a device in the order of the calls. Each submit has the next ticket, so "is it done", "wait for it" and
@@ -132,7 +166,9 @@ class Device {
   // Nothing is under way on it; what still is, in a device that hangs, keeps its memory.
   virtual void release(Block* block) = 0;
 
-  virtual vireo_status submit(Commands commands, Ticket* out) = 0;
+  // Makes what work of this priority needs: to be called before its first submit.
+  vireo_status open_lane(vireo_priority priority);
+  virtual vireo_status submit(Commands commands, vireo_priority priority, Ticket* out) = 0;
   // Whether it is done, or nothing will ever come of it any more.
   virtual bool reached(Ticket ticket) = 0;
   // VIREO_OK, VIREO_BUSY or VIREO_DEVICE_LOST.
@@ -152,19 +188,30 @@ class Device {
   vireo_status write(const Block& block, uint64_t offset, const void* from, uint64_t bytes);
   vireo_status read(const Block& block, uint64_t offset, void* to, uint64_t bytes);
 
-  bool idle() { return reached(newest()); }
-  // The ticket of the newest submit.
-  Ticket newest() const { return last_.load(); }
+  // Whether all that was submitted is done.
+  virtual bool idle() = 0;
+  // The ticket of the newest copy.
+  Ticket newest_copy() const { return copied_.load(); }
+  // Whether work of `priority`, or a copy, takes its turn behind `before` by itself: both are in one lane.
+  bool orders(Ticket before, vireo_priority priority) const { return before == 0 || lane_of(before) == lane(priority); }
+  bool orders_copy(Ticket before) const { return orders(before, VIREO_PRIORITY_NORMAL); }
+  // Where it does not, waits until `before` is done.
+  vireo_status follow(Ticket before, vireo_priority priority);
   // Of a buffer: no two have the same.
   uint64_t next_id() { return ++ids_; }
   uint64_t memory_used() const { return memory_used_.load(std::memory_order_relaxed); }
   uint64_t submits() const { return submits_.load(std::memory_order_relaxed); }
+
+  std::mutex lines_mutex;  // guards DeviceBuffer::line, and what is left of its parts
 
   uint64_t cancel_ns = 2'000'000'000;          // how long a cancelled submit may take to come to its end
   uint64_t copy_ns = VIREO_DEVICE_TIMEOUT_NS;  // how long a copy waits for the work before it
 
  protected:
   Device();
+  // The lane that serves this priority. Copies take that of VIREO_PRIORITY_NORMAL, which is always open.
+  virtual uint32_t lane(vireo_priority priority) const = 0;
+  virtual vireo_status open(uint32_t lane) = 0;
   // Makes what copy() needs besides the staging block. Called until it succeeds.
   virtual vireo_status prepare_copies() = 0;
   // Copies behind all work before it. No copy of this half, 0 or 1, is under way.
@@ -176,7 +223,6 @@ class Device {
   bool hangs() const { return hangs_.load(); }
 
   std::atomic<uint64_t> memory_used_{0}, submits_{0};
-  std::atomic<Ticket> last_{0};
 
  private:
   vireo_status stage();  // under staging_mutex_
@@ -190,6 +236,7 @@ class Device {
   std::mutex staging_mutex_;
   Block staging_;  // two halves: while one is on its way, the other is filled
   Ticket halves_[2] = {0, 0};
+  std::atomic<Ticket> copied_{0};
   uint32_t next_half_ = 0;
 };
 

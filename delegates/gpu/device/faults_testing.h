@@ -6,6 +6,9 @@
 //   open(host, out)                 the delegate's table
 //   target()                        what the fake card is
 //   compiled(control)               kernels that the fake driver has compiled
+//   submits(control, priority)      what it was given to do with a priority
+//   have_priorities(control, have)  its cards have a queue for each priority, or one for all
+//   served(control, priority)       the priority that work of this one has there
 //   expect_no_misuse(control), expect_left_after_loss(control)
 #ifndef VIREO_DELEGATES_GPU_DEVICE_FAULTS_TESTING_H_
 #define VIREO_DELEGATES_GPU_DEVICE_FAULTS_TESTING_H_
@@ -243,6 +246,96 @@ TYPED_TEST_P(GpuFaults, SessionsRunSideBySide) {
   this->end();
 }
 
+// Pieces are as long as they may be, once it was seen how long their steps take.
+TYPED_TEST_P(GpuFaults, LongWorkHasGaps) {
+  this->start();
+  for (const auto& [slice_ns, pieces] : {std::pair{uint64_t{0}, 1u}, {uint64_t{1}, kDepth}, {uint64_t{1} << 40, 1u}}) {
+    typename TestFixture::Session s(this->d_, this->device_, this->host_.table);
+    s.slice_ns = slice_ns;
+    ASSERT_EQ(s.create(), VIREO_OK);
+    ASSERT_EQ(s.load(), VIREO_OK) << s.fault.text;
+    ASSERT_EQ(s.bind(s.buffer), VIREO_OK);
+    for (uint32_t r = 0; r < 6; ++r) {
+      ASSERT_EQ(s.write(s.buffer, 100 * r), VIREO_OK);
+      const bool trial = slice_ns > 1 && r < 2;
+      EXPECT_EQ(s.run_counted(), trial ? kDepth : pieces) << slice_ns << " ns, run " << r;
+      ASSERT_EQ(s.check(s.buffer, 100 * r), VIREO_OK);
+    }
+  }
+  this->end();
+}
+
+TYPED_TEST_P(GpuFaults, CancelDropsThePiecesThatAreLeft) {
+  this->start();
+  {
+    typename TestFixture::Session s(this->d_, this->device_, this->host_.table);
+    s.slice_ns = 1;
+    ASSERT_EQ(s.run(1), VIREO_OK);
+    const uint64_t before = s.submits();
+    this->control_->hangs = true;
+    ASSERT_EQ(s.submit(), VIREO_OK);
+    EXPECT_EQ(s.wait(1'000'000), VIREO_BUSY);
+    EXPECT_EQ(s.write(s.buffer, 5), VIREO_BUSY);  // it would come between the pieces
+    std::thread later = this->goes_on_after(std::chrono::milliseconds(20));
+    this->d_->cancel(s.loaded);
+    later.join();
+    EXPECT_EQ(s.wait(0), VIREO_CANCELLED);
+    EXPECT_EQ(s.submits(), before + 1);
+    // The first piece is done, and nobody has asked for it yet: the others are dropped all the same.
+    ASSERT_EQ(s.submit(), VIREO_OK);
+    this->d_->cancel(s.loaded);
+    EXPECT_EQ(s.wait(0), VIREO_CANCELLED);
+    EXPECT_EQ(s.submits(), before + 2);
+    EXPECT_EQ(this->d_->health(this->device_), VIREO_OK);
+    EXPECT_EQ(s.run(4), VIREO_OK);
+  }
+  this->end();
+}
+
+// Calls on a buffer keep their order, also where a part before has pieces left.
+TYPED_TEST_P(GpuFaults, PartsWaitForThePiecesBeforeThem) {
+  this->start();
+  for (const bool asks_first : {true, false}) {
+    typename TestFixture::Session first(this->d_, this->device_, this->host_.table),
+        second(this->d_, this->device_, this->host_.table);
+    first.slice_ns = second.slice_ns = 1;
+    ASSERT_EQ(first.run(1), VIREO_OK);
+    ASSERT_EQ(second.run(1), VIREO_OK);
+    void* const buffer = first.buffer;
+    ASSERT_EQ(first.write(buffer, 40), VIREO_OK);
+    ASSERT_EQ(second.bind(buffer, kRoom, 0), VIREO_OK);
+    ASSERT_EQ(first.submit(), VIREO_OK);
+    ASSERT_EQ(second.submit(), VIREO_OK);
+    if (asks_first) {
+      EXPECT_EQ(first.wait(), VIREO_OK);
+    }
+    EXPECT_EQ(second.wait(), VIREO_OK);
+    EXPECT_EQ(first.wait(), VIREO_OK);
+    EXPECT_EQ(second.check(buffer, 40 + kDepth, 0), VIREO_OK);
+  }
+  this->end();
+}
+
+TYPED_TEST_P(GpuFaults, PrioritiesHaveTheirOwnOrder) {
+  for (const bool have : {false, true}) {
+    this->SetUp();
+    TypeParam::have_priorities(this->control_, have);
+    this->start();
+    for (const vireo_priority priority : {0u, 1u, 2u, 77u}) {
+      for (const uint64_t slice_ns : {0, 1}) {
+        const vireo_priority served = TypeParam::served(*this->control_, priority);
+        const int64_t before = TypeParam::submits(*this->control_, served);
+        typename TestFixture::Session s(this->d_, this->device_, this->host_.table);
+        s.priority = priority;
+        s.slice_ns = slice_ns;
+        for (uint32_t r = 0; r < 5; ++r) ASSERT_EQ(s.run(r * 10), VIREO_OK) << s.fault.text;
+        EXPECT_GE(TypeParam::submits(*this->control_, served), before + 5) << priority;
+      }
+    }
+    this->end();
+  }
+}
+
 TYPED_TEST_P(GpuFaults, BlobsAreChecked) {
   this->start();
   {
@@ -259,7 +352,8 @@ TYPED_TEST_P(GpuFaults, BlobsAreChecked) {
 REGISTER_TYPED_TEST_SUITE_P(GpuFaults, LargeCopiesGoInPieces, WantOfDeviceMemoryIsSaid, CancelWaitsForWhatEnds,
                             WhatDoesNotEndIsLostAndKeepsItsMemory, ABufferStaysUntilItsCopiesAreDone,
                             RecordingsFollowTheirPlaces, OneKernelIsCompiledOnce, SessionsRunSideBySide,
-                            BlobsAreChecked);
+                            LongWorkHasGaps, CancelDropsThePiecesThatAreLeft, PartsWaitForThePiecesBeforeThem,
+                            PrioritiesHaveTheirOwnOrder, BlobsAreChecked);
 
 }  // namespace vireo::gpu::testing
 

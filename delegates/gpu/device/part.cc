@@ -5,10 +5,21 @@
 #include <utility>
 
 namespace vireo::gpu {
+namespace {
+
+constexpr uint64_t kLeastNs = 1000;  // of a piece: no card does less in a launch
+
+}  // namespace
 
 Part::~Part() {
   cancel();
   device_->release(&errors_.block);
+}
+
+void Part::serve(vireo_priority priority, uint64_t slice_ns) {
+  priority_ = priority;
+  slice_ns_ = slice_ns;
+  bounds_->cut(slice_ns);
 }
 
 bool Part::holds(const Place& at, uint64_t bytes) const {
@@ -27,6 +38,12 @@ vireo_status Part::load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source
   if (!good) {
     *why = "its weights, tables or inner values have no place on this device";
     return VIREO_INVALID_MODEL;
+  }
+  vireo_status lane = device_->open_lane(priority_);
+  if (lane == VIREO_OK) lane = device_->follow(device_->newest_copy(), priority_);  // the weights
+  if (lane != VIREO_OK) {
+    *why = "the driver has no means for work of another priority";
+    return lane;
   }
   if (source_ == nullptr) {  // else each run has its own
     if (const vireo_status status = write_tables(schedule.data, why); status != VIREO_OK) return status;
@@ -57,12 +74,20 @@ vireo_status Part::bind(const Place* places) {
   bound_ = nullptr;
   has_places_ = true;
   places_.assign(places, places + places_.size());
+  buffers_.clear();
+  const auto add = [this](DeviceBuffer* buffer) {
+    if (buffer != nullptr && std::find(buffers_.begin(), buffers_.end(), buffer) == buffers_.end())
+      buffers_.push_back(buffer);
+  };
+  for (const Place& at : places_) add(at.buffer);
+  add(own_.inner.buffer);
   return source_ != nullptr ? vireo_status{VIREO_OK} : bounds_->at(places_.data(), own_, &bound_);
 }
 
 vireo_status Part::write_tables(const std::vector<uint8_t>& tables, std::string* why) {
   if (tables.empty()) return VIREO_OK;
-  const vireo_status status = device_->write(own_.data.buffer->block, own_.data.offset, tables.data(), tables.size());
+  vireo_status status = device_->write(own_.data.buffer->block, own_.data.offset, tables.data(), tables.size());
+  if (status == VIREO_OK) status = device_->follow(device_->newest_copy(), priority_);
   if (status != VIREO_OK) *why = "its tables could not be written";
   return status;
 }
@@ -83,6 +108,7 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
     if (!why->empty()) return VIREO_UNSUPPORTED;
     std::vector<uint8_t> tables = std::move(made.data);
     std::unique_ptr<Recordings> recordings = device_->recordings();
+    recordings->cut(slice_ns_);
     if (const vireo_status status = recordings->make(std::move(made), why); status != VIREO_OK) return status;
     if (kept_.size() == kKeptExtents) {
       if (tables_of_ == &kept_.back()) tables_of_ = nullptr;
@@ -101,23 +127,99 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
 }
 
 vireo_status Part::submit(const Run& run, std::string* why) {
-  Commands commands = bound_;
+  Recordings* recordings = bounds_.get();
+  if (!has_places_ || (source_ != nullptr && run.graph == nullptr)) return VIREO_INVALID_ARGUMENT;
+  const std::vector<Commands>* pieces = bound_;
   if (source_ != nullptr) {
-    if (run.graph == nullptr || !has_places_) return VIREO_INVALID_ARGUMENT;
-    Recordings* recordings = nullptr;
     if (const vireo_status status = prepare(run, &recordings, why); status != VIREO_OK) return status;
-    if (const vireo_status status = recordings->at(places_.data(), own_, &commands); status != VIREO_OK) return status;
   }
-  if (commands == nullptr) return VIREO_INVALID_ARGUMENT;
+  if (pieces == nullptr) {
+    if (const vireo_status status = recordings->at(places_.data(), own_, &pieces); status != VIREO_OK) return status;
+    if (source_ == nullptr) bound_ = pieces;
+  }
+  std::unique_lock<std::mutex> lock(device_->lines_mutex, std::defer_lock);
+  if (slice_ns_ != 0) lock.lock();
   cancelled_.store(false);
   ticket_.store(0);
-  Ticket ticket = 0;
-  if (const vireo_status status = device_->submit(commands, &ticket); status != VIREO_OK) return status;
-  ticket_.store(ticket);
-  for (const Place& at : places_) {
-    if (at.buffer != nullptr) at.buffer->last.store(ticket);
+  pieces_ = pieces;
+  next_ = 0;
+  running_ = recordings;
+  if (slice_ns_ == 0) return hand_over();
+  if (part_before() == nullptr) {
+    if (const vireo_status status = hand_over(); status != VIREO_OK || next_ == pieces_->size()) return status;
+  } else if (device_->lost()) {
+    return VIREO_DEVICE_LOST;
   }
+  for (DeviceBuffer* b : buffers_) b->line.push_back(this);
   return VIREO_OK;
+}
+
+Part* Part::part_before() const {
+  for (const DeviceBuffer* b : buffers_) {
+    if (!b->line.empty() && b->line.front() != this) return b->line.front();
+  }
+  return nullptr;
+}
+
+void Part::leave_lines() {
+  for (DeviceBuffer* b : buffers_) b->line.erase(std::remove(b->line.begin(), b->line.end(), this), b->line.end());
+}
+
+vireo_status Part::hand_over() {
+  for (const DeviceBuffer* b : buffers_) {
+    if (const vireo_status status = device_->follow(b->last.load(), priority_); status != VIREO_OK) return status;
+  }
+  Ticket ticket = 0;
+  if (const vireo_status status = device_->submit((*pieces_)[next_], priority_, &ticket); status != VIREO_OK)
+    return status;
+  began_ = std::chrono::steady_clock::now();
+  ++next_;
+  ticket_.store(ticket);
+  for (DeviceBuffer* b : buffers_) b->last.store(ticket);
+  return VIREO_OK;
+}
+
+vireo_status Part::advance(uint64_t timeout_ns) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto since = [](std::chrono::steady_clock::time_point then) {
+    return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - then).count());
+  };
+  for (;;) {
+    const uint64_t spent = since(begin), left = timeout_ns > spent ? timeout_ns - spent : 0;
+    Part* before = nullptr;
+    bool handed = false, last = false;
+    {
+      const std::lock_guard<std::mutex> lock(device_->lines_mutex);
+      before = next_ == 0 && !cancelled_.load() ? part_before() : nullptr;
+      handed = next_ != 0 || cancelled_.load();
+    }
+    vireo_status status = VIREO_OK;
+    if (before != nullptr) {
+      if (status = before->advance(left); status != VIREO_OK) return status;
+      continue;
+    }
+    if (handed) {
+      if (status = device_->wait(ticket_.load(), left); status == VIREO_BUSY) return status;
+    }
+    const std::lock_guard<std::mutex> lock(device_->lines_mutex);
+    if (status != VIREO_OK) {
+      leave_lines();
+      running_ = nullptr;
+      return status;
+    }
+    if (cancelled_.load() || running_ == nullptr) return VIREO_OK;
+    if (handed) {
+      const uint64_t took = since(began_);
+      const auto launch = static_cast<uint64_t>(device_->facts().launch_ns);
+      running_->took(next_ - 1, took > launch + kLeastNs ? took - launch : kLeastNs);
+    }
+    last = next_ == pieces_->size();
+    if (last && running_->ran()) bound_ = nullptr;
+    if (last) running_ = nullptr;
+    if (!last) status = hand_over();
+    if (last || status != VIREO_OK) leave_lines();
+    if (last || status != VIREO_OK) return status;
+  }
 }
 
 // The first error that kernels set, which is then forgotten.
@@ -133,13 +235,18 @@ bool Part::take_error(Found* out) {
 }
 
 vireo_status Part::wait(uint64_t timeout_ns, Found* found) {
-  const vireo_status status = device_->wait(ticket_.load(), timeout_ns);
+  const vireo_status status = slice_ns_ == 0 ? device_->wait(ticket_.load(), timeout_ns) : advance(timeout_ns);
   if (status != VIREO_OK) return status;
   if (cancelled_.load()) return VIREO_CANCELLED;
   return take_error(found) ? VIREO_INVALID_ARGUMENT : VIREO_OK;
 }
 
 void Part::cancel() {
+  if (slice_ns_ != 0) {
+    const std::lock_guard<std::mutex> lock(device_->lines_mutex);
+    leave_lines();
+    if (pieces_ != nullptr && running_ != nullptr && next_ < pieces_->size()) cancelled_.store(true);
+  }
   const Ticket ticket = ticket_.load();
   if (device_->lost() || device_->reached(ticket)) return;
   cancelled_.store(true);

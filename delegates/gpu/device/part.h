@@ -4,6 +4,7 @@
 #define VIREO_DELEGATES_GPU_DEVICE_PART_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -39,6 +40,8 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
+  // How the session wants its work to be done. Before load().
+  void serve(vireo_priority priority, uint64_t slice_ns);
   // Makes pipelines. `own` has the places of the schedule's weights and inner values; `source` is there if the schedule
   // is open. On an error *why says what failed.
   vireo_status load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);
@@ -53,10 +56,10 @@ class Part {
     RunError what = RunError::kNone;
     const char* node = nullptr;
   };
-  // VIREO_INVALID_ARGUMENT: *found says why.
+  // Hands over the pieces that are left, each when the one before is done. VIREO_INVALID_ARGUMENT: *found says why.
   vireo_status wait(uint64_t timeout_ns, Found* found);
   vireo_fault* fault = nullptr;  // of the last submit, for wait
-  // From any thread.
+  // From any thread. Pieces that were not handed over are dropped.
   void cancel();
 
   const Schedule& schedule() const { return bounds_->schedule(); }
@@ -74,6 +77,12 @@ class Part {
   bool holds(const Place& at, uint64_t bytes) const;
   vireo_status prepare(const Run& run, Recordings** out, std::string* why);
   vireo_status write_tables(const std::vector<uint8_t>& tables, std::string* why);
+  // With the lines' mutex.
+  Part* part_before() const;
+  vireo_status hand_over();
+  void leave_lines();
+  // Until all pieces are done.
+  vireo_status advance(uint64_t timeout_ns);
   bool take_error(Found* out);
 
   std::shared_ptr<Device> device_;
@@ -83,7 +92,14 @@ class Part {
   std::vector<const char*> names_;
   std::vector<Place> places_;
   bool has_places_ = false;
-  Commands bound_ = nullptr;  // of fixed shapes
+  const std::vector<Commands>* bound_ = nullptr;  // of fixed shapes
+  vireo_priority priority_ = VIREO_PRIORITY_NORMAL;
+  uint64_t slice_ns_ = 0;
+  std::vector<DeviceBuffer*> buffers_;             // that it works on, each once
+  const std::vector<Commands>* pieces_ = nullptr;  // of the last submit
+  size_t next_ = 0;                                // piece to be handed over
+  Recordings* running_ = nullptr;                  // whose pieces they are; null: their end was noted
+  std::chrono::steady_clock::time_point began_;    // the piece that was handed over last
   std::unique_ptr<Source> source_;
   uint64_t table_bytes_ = 0;
   const Prepared* tables_of_ = nullptr;  // whose tables are on the device

@@ -92,6 +92,7 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(target, *host, graph, *asked);
       auto* const part = new (with->state) Part(std::move(opened));
+      if (VIREO_HAS(with, slice_ns)) part->serve(with->priority, with->slice_ns);
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
         if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));

@@ -63,6 +63,8 @@ struct Session {
   void* loaded = nullptr;
   Fault fault;
   vireo_math math = VIREO_MATH_EXACT;
+  vireo_priority priority = VIREO_PRIORITY_NORMAL;
+  uint64_t slice_ns = 0;
 
   // The part is compiled for `target`.
   Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const Target& target)
@@ -103,12 +105,15 @@ struct Session {
     with.state = state.data();
     with.scratch_at = &scratch;
     with.fault = &fault;
+    with.priority = priority;
+    with.slice_ns = slice_ns;
     return d.load(device, &host, nullptr, &part, &with, &loaded);
   }
-  vireo_status bind(void* at) const {
+  vireo_status bind(void* at, uint64_t from = 0, uint64_t to = kRoom) const {
     vireo_place x = VIREO_PLACE_INIT, y = VIREO_PLACE_INIT;
     x.buffer = y.buffer = at;
-    y.offset = kRoom;
+    x.offset = from;
+    y.offset = to;
     const vireo_place *in = &x, *out = &y;
     return d.bind(loaded, &in, &out);
   }
@@ -125,14 +130,26 @@ struct Session {
     return d.submit(loaded, &x, 1, &y, 1, &with);
   }
   vireo_status wait(uint64_t ns = 10'000'000'000) const { return d.wait(loaded, ns); }
-  vireo_status check(void* at, uint32_t first) const {
+  vireo_status check(void* at, uint32_t first, uint64_t from = kRoom) const {
     std::vector<uint32_t> y(kCount), expected(kCount);
     std::iota(expected.begin(), expected.end(), first + kDepth);
-    const vireo_status status = d.buffer_read(device, at, kRoom, y.data(), kBytes);
+    const vireo_status status = d.buffer_read(device, at, from, y.data(), kBytes);
     if (status == VIREO_OK) {
       EXPECT_EQ(y, expected);
     }
     return status;
+  }
+  uint64_t submits() const {
+    vireo_telemetry now = VIREO_TELEMETRY_INIT;
+    EXPECT_EQ(d.telemetry(device, &now), VIREO_OK);
+    return now.submits;
+  }
+  // How many submits a run takes, without those of its copies.
+  uint64_t run_counted() {
+    const uint64_t before = submits();
+    EXPECT_EQ(submit(), VIREO_OK) << fault.text;
+    EXPECT_EQ(wait(), VIREO_OK);
+    return submits() - before;
   }
   // A whole run; the first status that is not OK.
   vireo_status run(uint32_t first) {

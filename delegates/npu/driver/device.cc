@@ -196,9 +196,11 @@ vireo_status Device::submit(Part* part) {
   if (lost_ || part->generation != generation_) return VIREO_DEVICE_LOST;
   part->cancelled = false;
   part->state = Part::kQueued;
-  part->next = nullptr;
-  (last_ == nullptr ? first_ : last_->next) = part;
-  last_ = part;
+  Part** at_link = &first_;
+  while (*at_link != nullptr && (*at_link)->rank >= part->rank) at_link = &(*at_link)->next;
+  part->next = *at_link;
+  *at_link = part;
+  if (part->next == nullptr) last_ = part;
 #if VIREO_NPU_THREAD
   changed_.notify_all();
 #else

@@ -62,6 +62,7 @@ struct Part {
   vireo_status status = VIREO_OK;
   bool cancelled = false;
   uint32_t generation = 0;  // of the device when it was loaded
+  uint32_t rank = 0;        // of its session's priority: the highest goes first
   Faults faults;            // of the submit under way
   bool lost = false, hangs = false;
   Part* next = nullptr;
@@ -118,7 +119,7 @@ class Device {
   bool lost_ = false;
   uint32_t generation_ = 0, resets_ = 0;
   uint64_t cycles_ = 0, energy_pj_ = 0;
-  Part *first_ = nullptr, *last_ = nullptr;  // that wait
+  Part *first_ = nullptr, *last_ = nullptr;  // that wait, by rank, then in the order of their submits
   Part* running_ = nullptr;
   uint64_t memory_used_ = 0;
 #if VIREO_NPU_THREAD

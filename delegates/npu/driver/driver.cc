@@ -55,6 +55,7 @@ vireo_status load(void* self, const vireo_host*, const vireo_graph*, const vireo
   auto& d = *static_cast<Driver*>(self);
   if (!d.device->has_memory()) return VIREO_OUT_OF_ARENA;
   auto* const p = new (with->state) Part();
+  p->rank = 1;
   const char* why = open_blob(d.config, with->blob, with->blob_bytes, &p->blob);
   if (why[0] == 0 && (p->blob.header->inputs != part->input_count || p->blob.header->outputs != part->output_count))
     why = "compiled for another part";
@@ -64,6 +65,8 @@ vireo_status load(void* self, const vireo_host*, const vireo_graph*, const vireo
     return VIREO_INVALID_MODEL;
   }
   p->tensors = static_cast<uint8_t*>(with->state) + (sizeof(Part) + 63) / 64 * 64;
+  if (VIREO_HAS(with, priority))
+    p->rank = with->priority == VIREO_PRIORITY_HIGH ? 2 : with->priority == VIREO_PRIORITY_LOW ? 0 : 1;
   d.device->load(p);
   *loaded = p;
   return VIREO_OK;

@@ -261,6 +261,7 @@ struct Part {
   std::unique_ptr<Aligned> state, scratch;
   size_t scratch_bytes = 0;
   void* loaded = nullptr;
+  vireo_priority priority = VIREO_PRIORITY_NORMAL;
   std::vector<vireo_tensor> tensors;
   std::vector<std::vector<uint8_t>> results;
   std::vector<const vireo_tensor*> in;
@@ -319,6 +320,7 @@ struct Part {
     with.blob_bytes = request.blob_bytes;
     with.state = state->p;
     with.fault = &fault;
+    with.priority = priority;
     return o.d->load(o.device, &o.host, &net.g, &part, &with, &loaded);
   }
   void unload() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "delegates/vulkan/functions.h"
+#include "vireo/vireo.h"
 
 namespace vireo::vulkan::fake {
 
@@ -20,6 +21,7 @@ struct Control {
   uint32_t cards = 1;  // physical devices that are listed
   bool same_uuid = false;
   bool queue = true, timeline = true;
+  uint32_t queues = 1;
   bool shares_memory = false;  // an integrated card: all memory is mapped
   bool cpu = false;            // it computes on the CPU
   bool imports = false;        // VK_EXT_external_memory_host
@@ -37,6 +39,7 @@ struct Control {
   std::atomic<int64_t> instances{0};              // of these, the instances
   std::atomic<int64_t> misuse{0};                 // objects that were destroyed while the card worked with them
   std::atomic<int64_t> taken{0};                  // bytes of memory that were allocated and not freed
+  std::atomic<int64_t> submits[3] = {};           // by vireo_priority
   std::atomic<int64_t> pipelines{0}, uploads{0};  // made, and copies run, since the beginning
 };
 

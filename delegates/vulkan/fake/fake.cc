@@ -74,6 +74,10 @@ struct Pool : Counted<Pool> {
   }
 };
 struct Device;
+struct Queue {
+  Device* device = nullptr;
+  float priority = 0;
+};
 std::set<Device*>& g_devices = *new std::set<Device*>;  // with g_mutex
 struct Device : Counted<Device> {
   Device() {
@@ -86,6 +90,7 @@ struct Device : Counted<Device> {
   }
   std::mutex mutex;
   std::vector<std::pair<std::vector<Commands*>, std::pair<Semaphore*, uint64_t>>> waiting;
+  Queue queues[4];
 };
 
 // The dispatchable handles that are not made: there is one of each, or a few.
@@ -104,7 +109,7 @@ void destroy(Handle h) {
   delete reinterpret_cast<T*>(h);
 }
 
-void progress(Device& d);
+void progress(Device& d, const Semaphore* of);
 
 // Counts a misuse if a card works with what is now destroyed.
 template <class Test>
@@ -112,7 +117,7 @@ void check_unused(const Test& works_with) {
   const std::lock_guard<std::mutex> lock(g_mutex);
   for (Device* d : g_devices) {
     const std::lock_guard<std::mutex> device_lock(d->mutex);
-    progress(*d);
+    progress(*d, nullptr);
     for (const auto& [commands, signal] : d->waiting) {
       for (const Commands* c : commands) g_control.misuse += works_with(*c) ? 1 : 0;
     }
@@ -252,23 +257,29 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevi
   if (out != nullptr) {
     out[0] = {};
     out[0].queueFlags = g_control.queue ? VK_QUEUE_COMPUTE_BIT : VK_QUEUE_TRANSFER_BIT;
-    out[0].queueCount = 1;
+    out[0].queueCount = g_control.queues;
   }
   *count = 1;
 }
 
 // ---- Device, memory
 
-VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice, const VkDeviceCreateInfo*, const VkAllocationCallbacks*,
-                                            VkDevice* out) {
-  return make<Device>(out);
+VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice, const VkDeviceCreateInfo* info,
+                                            const VkAllocationCallbacks*, VkDevice* out) {
+  const VkResult result = make<Device>(out);
+  if (result != VK_SUCCESS) return result;
+  const VkDeviceQueueCreateInfo& queues = info->pQueueCreateInfos[0];
+  g_control.misuse += queues.queueCount > g_control.queues ? 1 : 0;
+  for (uint32_t i = 0; i < queues.queueCount; ++i)
+    object<Device>(*out).queues[i] = {&object<Device>(*out), queues.pQueuePriorities[i]};
+  return VK_SUCCESS;
 }
 VKAPI_ATTR void VKAPI_CALL DestroyDevice(VkDevice d, const VkAllocationCallbacks*) {
   g_control.misuse += object<Device>(d).waiting.empty() ? 0 : 1;
   destroy<Device>(d);
 }
-VKAPI_ATTR void VKAPI_CALL GetDeviceQueue(VkDevice d, uint32_t, uint32_t, VkQueue* out) {
-  *out = reinterpret_cast<VkQueue>(d);
+VKAPI_ATTR void VKAPI_CALL GetDeviceQueue(VkDevice d, uint32_t, uint32_t index, VkQueue* out) {
+  *out = handle<VkQueue>(&object<Device>(d).queues[index]);
 }
 VKAPI_ATTR VkResult VKAPI_CALL DeviceWaitIdle(VkDevice) { return VK_SUCCESS; }
 
@@ -445,18 +456,24 @@ VKAPI_ATTR void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer c, VkBuffer from, VkBuf
   });
 }
 
-// ---- Work: done when it is submitted, or when the card no longer hangs and somebody looks.
+// ---- Work: done as late as it may be, when somebody looks at its semaphore and the card does not hang. So what relies
+// on an order between queues that nobody promised goes wrong.
 
-// With the device's lock.
-void progress(Device& d) {
+// With the device's lock. What signals `of`, null: all of it.
+void progress(Device& d, const Semaphore* of) {
   if (g_control.hangs.load()) return;
-  for (auto& [commands, signal] : d.waiting) {
-    for (const Commands* c : commands) {
+  decltype(d.waiting) left;
+  for (auto& work : d.waiting) {
+    if (of != nullptr && work.second.first != of) {
+      left.push_back(work);
+      continue;
+    }
+    for (const Commands* c : work.first) {
       for (const auto& task : c->list) task();
     }
-    signal.first->value = signal.second;
+    work.second.first->value = work.second.second;
   }
-  d.waiting.clear();
+  d.waiting = std::move(left);
 }
 VKAPI_ATTR VkResult VKAPI_CALL CreateSemaphore(VkDevice, const VkSemaphoreCreateInfo*, const VkAllocationCallbacks*,
                                                VkSemaphore* out) {
@@ -467,20 +484,23 @@ VKAPI_ATTR void VKAPI_CALL DestroySemaphore(VkDevice, VkSemaphore h, const VkAll
 }
 VKAPI_ATTR VkResult VKAPI_CALL QueueSubmit(VkQueue queue, uint32_t, const VkSubmitInfo* info, VkFence) {
   if (const VkResult result = fate(); result != VK_SUCCESS) return result;
-  auto& d = object<Device>(queue);
+  const auto& q = object<Queue>(queue);
+  Device& d = *q.device;
+  ++g_control.submits[q.priority == 0.0f   ? VIREO_PRIORITY_LOW
+                      : q.priority == 1.0f ? VIREO_PRIORITY_HIGH
+                                           : VIREO_PRIORITY_NORMAL];
   const auto& values = *static_cast<const VkTimelineSemaphoreSubmitInfo*>(info->pNext);
   const std::lock_guard<std::mutex> lock(d.mutex);
   std::vector<Commands*> commands;
   for (uint32_t i = 0; i < info->commandBufferCount; ++i)
     commands.push_back(&object<Commands>(info->pCommandBuffers[i]));
   d.waiting.push_back({commands, {&object<Semaphore>(info->pSignalSemaphores[0]), values.pSignalSemaphoreValues[0]}});
-  progress(d);
   return VK_SUCCESS;
 }
 VKAPI_ATTR VkResult VKAPI_CALL GetSemaphoreCounterValue(VkDevice device, VkSemaphore s, uint64_t* out) {
   auto& d = object<Device>(device);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  progress(d);
+  progress(d, &object<Semaphore>(s));
   *out = object<Semaphore>(s).value;
   return VK_SUCCESS;
 }
