@@ -69,6 +69,8 @@ int main(void) {
   FIELD(vireo_device_info, launch_ns);
   FIELD(vireo_device_info, idle_watts);
   FIELD(vireo_device_info, busy_watts);
+  FIELD(vireo_device_info, transfer_ns);
+  FIELD(vireo_device_info, max_buffer_bytes);
   STRUCT(vireo_rates);
   FIELD(vireo_rates, struct_size);
   FIELD(vireo_rates, f32_rate);
@@ -434,6 +436,11 @@ int main(void) {
   FIELD(vireo_place, struct_size);
   FIELD(vireo_place, buffer);
   FIELD(vireo_place, offset);
+  STRUCT(vireo_cache);
+  FIELD(vireo_cache, struct_size);
+  FIELD(vireo_cache, context);
+  FIELD(vireo_cache, get);
+  FIELD(vireo_cache, put);
   STRUCT(vireo_load_request);
   FIELD(vireo_load_request, struct_size);
   FIELD(vireo_load_request, slots);
@@ -447,6 +454,8 @@ int main(void) {
   FIELD(vireo_load_request, scratch_at);
   FIELD(vireo_load_request, priority);
   FIELD(vireo_load_request, slice_ns);
+  FIELD(vireo_load_request, profile);
+  FIELD(vireo_load_request, cache);
   STRUCT(vireo_submit);
   FIELD(vireo_submit, struct_size);
   FIELD(vireo_submit, scratch);
@@ -455,6 +464,12 @@ int main(void) {
   FIELD(vireo_submit, random);
   FIELD(vireo_submit, fault);
   FIELD(vireo_submit, graph);
+  STRUCT(vireo_timeline_entry);
+  FIELD(vireo_timeline_entry, struct_size);
+  FIELD(vireo_timeline_entry, node);
+  FIELD(vireo_timeline_entry, kernel);
+  FIELD(vireo_timeline_entry, begin_ns);
+  FIELD(vireo_timeline_entry, end_ns);
   STRUCT(vireo_delegate);
   FIELD(vireo_delegate, struct_size);
   FIELD(vireo_delegate, abi);
@@ -481,5 +496,6 @@ int main(void) {
   FIELD(vireo_delegate, buffer_release);
   FIELD(vireo_delegate, buffer_write);
   FIELD(vireo_delegate, buffer_read);
+  FIELD(vireo_delegate, timeline);
   return 0;
 }

@@ -47,6 +47,24 @@ std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice
   return parts.size() == nodes ? parts : std::vector<TracedPart>();
 }
 
+// Nodes of devices whose rates are known that take more than twice what these allow, those first that lose most.
+void print_under_half(const Json& latency) {
+  std::vector<std::pair<double, const Json*>> slow;
+  for (const Json& n : latency["nodes"]) {
+    if (n.contains("under_half")) slow.emplace_back(n["least_us"].get<double>() - n["p50_us"].get<double>(), &n);
+  }
+  std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr size_t kMost = 5;
+  for (size_t i = 0; i < std::min(slow.size(), kMost); ++i) {
+    const Json& n = *slow[i].second;
+    std::cout << formatted("under half of what %s can: %s (%s), %.1f us in place of %.1f\n",
+                           n["device"].get<std::string>().c_str(), n["name"].get<std::string>().c_str(),
+                           n["kernel"].get<std::string>().c_str(), n["p50_us"].get<double>(),
+                           n["least_us"].get<double>());
+  }
+  if (slow.size() > kMost) std::cout << formatted("... and %zu more nodes\n", slow.size() - kMost);
+}
+
 void bench(const BenchOptions& options, Context& context) {
   require_apart(files_read(options.model, options.inputs), {options.profile, options.report});
   if (!options.profile.empty()) require_writable(options.profile);
@@ -160,9 +178,10 @@ void bench(const BenchOptions& options, Context& context) {
     write_file(options.profile, json_text(trace_json(trace), 1) + "\n");
     result["profile"] = options.profile;
   }
+  Json latency;
+  if (per_node) latency = latency_json(model, session.get(), log, options.session.threads);
   if (!options.report.empty()) {
-    context.extensions.report(model, options.report, choice, bounds,
-                              latency_json(model, session.get(), log, options.session.threads));
+    context.extensions.report(model, options.report, choice, bounds, latency);
     result["report"] = options.report;
   }
   if (options.json) return print_json(result);
@@ -179,6 +198,7 @@ void bench(const BenchOptions& options, Context& context) {
     std::cout << formatted(
         "tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",
         tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
+  if (per_node) print_under_half(latency);
   if (!options.profile.empty()) {
     const char* const more = context.extensions.report ? "; --report OUT.html draws a timeline itself" : "";
     std::cout << "wrote " << options.profile << ": events for trace viewers" << more << "\n";

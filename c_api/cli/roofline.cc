@@ -85,4 +85,14 @@ double least_us(const vireo_node_info& node, const Rates& rates, bool tiles, int
   return 1e6 * std::max(operations / rate, size / (bandwidth * threads));
 }
 
+double least_us(const vireo_device_info& device, vireo_dtype dtype, double operations, double bytes) {
+  const bool byte = dtype == VIREO_INT8 || dtype == VIREO_UINT8;
+  const bool half = dtype == VIREO_FLOAT16 || dtype == VIREO_BFLOAT16;
+  double rate = byte ? device.i8_rate : half ? device.f16_rate : device.f32_rate;
+  if (rate <= 0) rate = device.f32_rate;
+  const double compute = operations > 0 && rate > 0 ? operations / rate : 0;
+  const double move = device.bandwidth > 0 ? bytes / device.bandwidth : 0;
+  return 1e6 * std::max(compute, move);
+}
+
 }  // namespace vireo::cli

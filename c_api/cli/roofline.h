@@ -19,6 +19,11 @@ Rates measure_rates();  // takes some twenty milliseconds
 // multiplies matrices of small types (AMX).
 double least_us(const vireo_node_info& node, const Rates& rates, bool tiles, int threads);
 
+// The same of a device, by the rates that it tells or that were measured, with one unit for all types where it tells no
+// rate of a smaller one. 0: its rates are not known. Of a node that its device runs together with others,
+// `operations` and `bytes` are those of all.
+double least_us(const vireo_device_info& device, vireo_dtype dtype, double operations, double bytes);
+
 }  // namespace vireo::cli
 
 #endif  // VIREO_C_API_CLI_ROOFLINE_H_

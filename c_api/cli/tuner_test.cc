@@ -39,6 +39,21 @@ TEST(Roofline, SmallTypesAreFaster) {
   EXPECT_DOUBLE_EQ(least_us(bf16, rates, false, 1), 5);
 }
 
+TEST(Roofline, DevicesHaveTheirOwnRates) {
+  vireo_device_info device = VIREO_DEVICE_INFO_INIT;
+  EXPECT_EQ(least_us(device, VIREO_FLOAT32, 1e9, 1e6), 0);
+  device.bandwidth = 1e12;
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_FLOAT32, 1e9, 1e6), 1);
+  device.f32_rate = 10e12;
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_FLOAT32, 1e9, 1e6), 100);
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_FLOAT16, 1e9, 1e6), 100);
+  device.f16_rate = 100e12;
+  device.i8_rate = 200e12;
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_FLOAT16, 1e9, 1e6), 10);
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_UINT8, 1e9, 1e6), 5);
+  EXPECT_DOUBLE_EQ(least_us(device, VIREO_FLOAT32, 0, 3e6), 3);
+}
+
 TEST(Roofline, ThisMachineHasRates) {
   const Rates rates = measure_rates();
   EXPECT_TRUE(std::isfinite(rates.operations) && std::isfinite(rates.near_bytes) && std::isfinite(rates.far_bytes));

@@ -9,7 +9,7 @@ function latency() {
     " (p10 " + usText(l.p10_us) + ", p90 " + usText(l.p90_us) + "): those in the list are 100 % together. Medians add up only nearly, and \"in no median\" is what is left: much on a busy machine, where each run is interrupted in another step, and below zero where steps are seldom slow together. \"At least\" is a bound: what the operations and bytes of the step take at the rates of this machine (roofline; convolutions with a quarter of their multiplications, which Winograd leaves). A step near its bound has nothing to gain here.";
   const between = [h("i", {}, "between the steps"), "", usText(l.between.p10_us), usText(l.between.p50_us), usText(l.between.p90_us), percent(l.between.p50_us / l.median_us), spread(l.between, top), "", ""];
   const rest = [h("i", {}, "in no median"), "", "", usText(l.rest_us), "", percent(l.rest_us / l.median_us), "", "", ""];
-  const cells = rows.map((r) => [nodeLink("after", r.id), r.device, usText(r.p10_us), usText(r.p50_us), usText(r.p90_us), percent(r.share), spread(r, top), r.least_us ? usText(Math.min(r.p50_us, r.least_us)) : "", h("code", {}, r.kernel)]);
+  const cells = rows.map((r) => [nodeLink("after", r.id), r.device, usText(r.p10_us), usText(r.p50_us), usText(r.p90_us), percent(r.share), spread(r, top), r.least_us ? usText(Math.min(r.p50_us, r.least_us)) + (r.under_half ? " (not half reached)" : "") : "", h("code", {}, r.kernel)]);
   cells.push(between, rest);
   $("latency-list").append(table(["step", "device", {text: "p10", n: true}, {text: "median", n: true}, {text: "p90", n: true}, {text: "share", n: true}, {text: "p10 to p90, median", class: "barcell"}, {text: "at least", n: true}, "kernel"], cells, rows.length > 25 ? 25 : cells.length));
   timeline(l);

@@ -29,6 +29,8 @@ class Device final : public gpu::Device {
 
   const Driver& driver() const { return driver_; }
   const Functions& call() const { return driver_.call(); }
+  // Whether a graph can have events in it.
+  bool can_time() const { return call().graph_add_event != nullptr && call().event_elapsed != nullptr; }
   // Whether edges of graphs may be programmatic: the printed code says when, from the ninth family on.
   bool starts_early() const { return card_.target.ptx >= 90 && call().graph_add_edges != nullptr; }
   gpu::KernelCache& kernels() { return kernels_; }

@@ -30,6 +30,7 @@ struct Api {
     std::string why;
     return find_cards(&why)->facts(0).target;
   }
+  static constexpr uint64_t kStepNs = 10000;
   static int64_t submits(const Control& control, vireo_priority priority) { return control.launches[priority]; }
   static void have_priorities(Control*, bool) {}  // all cards have
   static vireo_priority served(const Control&, vireo_priority priority) {
@@ -123,6 +124,7 @@ TEST_F(FaultsTest, AnyCallMayFail) {
       {
         Session s(d_, device_, host_.table);
         s.slice_ns = in_pieces ? 1 : 0;
+        s.profile = in_pieces ? 1 : 0;
         s.priority = in_pieces ? VIREO_PRIORITY_LOW : VIREO_PRIORITY_NORMAL;
         control_->calls = 0;
         control_->fail_at = n;

@@ -48,7 +48,7 @@ enum JitOption : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };
 // CUfunction_attribute
 enum FunctionAttribute : int { kMostLaunchShared = 8 };
 
-constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2, kHostMemoryOfAllContexts = 1;
+constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventWithoutTiming = 2, kHostMemoryOfAllContexts = 1;
 
 // CUDA_KERNEL_NODE_PARAMS of the first version.
 struct KernelNode {
@@ -115,9 +115,12 @@ constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
                                                                               (Result error, const char** name))
 
 // What older drivers lack: pointers that may be null.
-#define VIREO_CUDA_OPTIONAL(row)                  \
-  row(graph_add_edges, cuGraphAddDependencies_v2, \
-      (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
+#define VIREO_CUDA_OPTIONAL(row)                                                           \
+  row(graph_add_event, cuGraphAddEventRecordNode,                                          \
+      (GraphNode * node, Graph graph, const GraphNode* behind, size_t count, Event event)) \
+      row(event_elapsed, cuEventElapsedTime, (float* ms, Event from, Event to))            \
+          row(graph_add_edges, cuGraphAddDependencies_v2,                                  \
+              (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
 
 struct Functions {
 #define VIREO_CUDA_POINTER(name, symbol, arguments) Result(*name) arguments = nullptr;

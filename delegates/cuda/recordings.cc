@@ -1,6 +1,7 @@
 #include "delegates/cuda/recordings.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace vireo::cuda {
@@ -45,7 +46,12 @@ class Compiled final : public gpu::CompiledKernel {
 std::unique_ptr<gpu::Recordings> Device::recordings() { return std::make_unique<Recordings>(*this); }
 
 Recordings::~Recordings() {
-  for (uint32_t slot = 0; slot < kKept; ++slot) drop(slot);
+  for (uint32_t slot = 0; slot < kKept; ++slot) {
+    drop(slot);
+    if (events_[slot].empty() || device_.untouchable()) continue;
+    const Device::Current current(device_);
+    for (const Event event : events_[slot]) (void)device_.call().event_destroy(event);
+  }
 }
 
 void Recordings::drop(uint32_t slot) {
@@ -77,13 +83,43 @@ vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
   return VIREO_OK;
 }
 
-// Steps between two barriers may run at once: each waits for those between the barriers before it.
-Result Recordings::build(Graph graph, const gpu::Stretch& piece, const gpu::Place* places,
+vireo_status Recordings::make_events(uint32_t slot) {
+  std::vector<Event>& events = events_[slot];
+  while (events.size() < 2 * schedule_.steps.size()) {
+    Event event = nullptr;
+    if (const Result result = device_.call().event_create(&event, kEventWithTiming); result != kSuccess)
+      return device_.take(result);
+    events.push_back(event);
+  }
+  return VIREO_OK;
+}
+
+bool Recordings::read_times(uint32_t slot, std::vector<gpu::StepTime>* out) {
+  const std::vector<Event>& events = events_[slot];
+  if (events.empty()) return false;
+  const Device::Current current(device_);
+  const auto ns = [&](size_t event, uint64_t* to) {
+    float ms = 0;
+    if (device_.call().event_elapsed(&ms, events[0], events[event]) != kSuccess) return false;
+    *to = static_cast<uint64_t>(std::llround(static_cast<double>(ms) * 1e6));
+    return true;
+  };
+  out->assign(events.size() / 2, gpu::StepTime());
+  for (size_t i = 0; i < out->size(); ++i) {
+    if (!ns(2 * i, &(*out)[i].begin_ns) || !ns(2 * i + 1, &(*out)[i].end_ns)) return false;
+  }
+  return true;
+}
+
+// Steps between two barriers may run at once: each waits for those between the barriers before it. Where steps are
+// timed, one waits for the other.
+Result Recordings::build(Graph graph, uint32_t slot, const gpu::Stretch& piece, const gpu::Place* places,
                          const gpu::OwnPlaces& own) const {
+  const std::vector<Event>& events = events_[slot];
   std::vector<GraphNode> before, since;
   for (uint32_t s = piece.first; s < piece.end; ++s) {
     const gpu::Launch& step = schedule_.steps[s];
-    if (step.barrier && !since.empty()) {
+    if ((step.barrier || !events.empty()) && !since.empty()) {
       before = std::move(since);
       since.clear();
     }
@@ -109,11 +145,19 @@ Result Recordings::build(Graph graph, const gpu::Stretch& piece, const gpu::Plac
     node.shared_bytes = schedule_.kernels[step.kernel].shared_bytes;
     node.arguments = arguments.data();
     GraphNode added = nullptr;
+    const auto stamp = [&](const std::vector<GraphNode>& behind, size_t event) {
+      return device_.call().graph_add_event(&added, graph, behind.data(), behind.size(), events[event]);
+    };
+    if (!events.empty()) {
+      if (const Result result = stamp(before, 2 * s); result != kSuccess) return result;
+      before = {added};
+    }
     // Where one kernel follows one other, its workgroups come to the card while that one ends.
-    const bool early = before.size() == 1 && device_.starts_early();
+    const bool early = before.size() == 1 && events.empty() && device_.starts_early();
     Result result = device_.call().graph_add_kernel(&added, graph, before.data(), early ? 0 : before.size(), &node);
     if (result == kSuccess && early)
       result = device_.call().graph_add_edges(graph, before.data(), &added, &kProgrammatic, 1);
+    if (result == kSuccess && !events.empty()) result = stamp({added}, 2 * s + 1);
     if (result != kSuccess) return result;
     since.push_back(added);
   }
@@ -125,11 +169,14 @@ vireo_status Recordings::record(uint32_t slot, const std::vector<gpu::Stretch>& 
   drop(slot);
   out->clear();
   const Device::Current current(device_);
+  if (timed() && device_.can_time()) {
+    if (const vireo_status status = make_events(slot); status != VIREO_OK) return status;
+  }
   for (const gpu::Stretch& piece : pieces) {
     Graph graph = nullptr;
     if (const Result result = device_.call().graph_create(&graph, 0); result != kSuccess) return device_.take(result);
     GraphExec made = nullptr;
-    Result result = build(graph, piece, places, own);
+    Result result = build(graph, slot, piece, places, own);
     if (result == kSuccess) result = device_.call().graph_instantiate(&made, graph, 0);
     (void)device_.call().graph_destroy(graph);
     if (result != kSuccess) return device_.take(result);

@@ -22,12 +22,16 @@ class Recordings final : public gpu::Recordings {
  private:
   vireo_status record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
                       const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) override;
-  Result build(Graph graph, const gpu::Stretch& piece, const gpu::Place* places, const gpu::OwnPlaces& own) const;
+  Result build(Graph graph, uint32_t slot, const gpu::Stretch& piece, const gpu::Place* places,
+               const gpu::OwnPlaces& own) const;
+  vireo_status make_events(uint32_t slot);
+  bool read_times(uint32_t slot, std::vector<gpu::StepTime>* out) override;
   void drop(uint32_t slot);
 
   Device& device_;
   std::vector<std::shared_ptr<gpu::CompiledKernel>> kernels_;
   std::vector<GraphExec> kept_[kKept];  // of each piece
+  std::vector<Event> events_[kKept];    // where steps are timed: before each, and behind it
 };
 
 }  // namespace vireo::cuda

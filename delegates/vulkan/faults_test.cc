@@ -35,6 +35,7 @@ struct Api {
     t.bindings = 8;
     return t;
   }
+  static constexpr uint64_t kStepNs = 70;
   static int64_t submits(const Control& control, vireo_priority priority) { return control.submits[priority]; }
   static void have_priorities(Control* control, bool have) { control->queues = have ? 4 : 1; }
   static vireo_priority served(const Control& control, vireo_priority priority) {
@@ -70,6 +71,18 @@ TEST_F(FaultsTest, WhatIsMissingIsSaid) {
   control_->result = VK_ERROR_INCOMPATIBLE_DRIVER;
   says("no driver for Vulkan is installed");
   EXPECT_EQ(devices(), "vulkan ");
+}
+
+TEST_F(FaultsTest, CardsWithoutTimestampsTellNoTimes) {
+  control_->time_bits = 0;
+  start();
+  {
+    Session s(d_, device_, host_.table);
+    s.profile = 1;
+    ASSERT_EQ(s.run(5), VIREO_OK) << s.fault.text;
+    EXPECT_EQ(s.times(), std::vector<uint64_t>());
+  }
+  end();
 }
 
 TEST_F(FaultsTest, EachCardIsOneDevice) {
@@ -143,6 +156,7 @@ TEST_F(FaultsTest, AnyCallMayFail) {
         {
           Session s(d_, device_, host_.table);
           s.slice_ns = in_pieces ? 1 : 0;
+          s.profile = in_pieces ? 1 : 0;
           s.priority = in_pieces ? VIREO_PRIORITY_HIGH : VIREO_PRIORITY_NORMAL;
           const vireo_status status = s.run(9);
           if (n < 0) {

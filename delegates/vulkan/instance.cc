@@ -74,7 +74,7 @@ void chain(Head* head, Part* part) {
 }
 
 // A family for compute: one without graphics where there is one, because it does not wait for a screen.
-bool find_queue(const InstanceFunctions& call, VkPhysicalDevice device, uint32_t* family, uint32_t* queues) {
+bool find_queue(const InstanceFunctions& call, VkPhysicalDevice device, Card* card) {
   uint32_t count = 0;
   call.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -85,8 +85,9 @@ bool find_queue(const InstanceFunctions& call, VkPhysicalDevice device, uint32_t
     if ((flags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0) continue;
     const bool only = (flags & VK_QUEUE_GRAPHICS_BIT) == 0;
     if (!found || only) {
-      *family = i;
-      *queues = families[i].queueCount;
+      card->queue_family = i;
+      card->queues = families[i].queueCount;
+      card->time_bits = families[i].timestampValidBits;
     }
     found = true;
     if (only) break;
@@ -164,7 +165,7 @@ std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices lis
   card->name = first.deviceName;
   card->type = first.deviceType;
   if (first.apiVersion < kLeast) return "has Vulkan " + version_text(first.apiVersion) + ", and 1.1 is needed";
-  if (!find_queue(call, device, &card->queue_family, &card->queues)) return "has no queue for compute";
+  if (!find_queue(call, device, card)) return "has no queue for compute";
 
   const Extensions extensions(call, device);
   const bool is_1_2 = std::min(first.apiVersion, version) >= VK_API_VERSION_1_2;
@@ -226,6 +227,8 @@ std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices lis
   std::snprintf(number, sizeof(number), "%08x", first.driverVersion);
   card->driver = says_driver ? std::string(driver.driverName) + " " + driver.driverInfo : std::string(number);
   card->allocation_bytes = most.maxMemoryAllocationSize;
+  card->max_buffer_bytes = most.maxMemoryAllocationSize;
+  card->time_ns = limits.timestampPeriod;
   card->place_alignment = limits.minStorageBufferOffsetAlignment;
   card->checked_access = features.features.robustBufferAccess != VK_FALSE;
   if (imports) card->import_alignment = host.minImportedHostPointerAlignment;

@@ -22,7 +22,9 @@ struct Card : gpu::Facts {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint8_t uuid[VK_UUID_SIZE] = {};
   uint32_t queue_family = 0;
-  uint32_t queues = 1;  // of that family
+  uint32_t queues = 1;     // of that family
+  uint32_t time_bits = 0;  // of its timestamps; 0: it has none
+  double time_ns = 0;      // of one tick
   VkPhysicalDeviceMemoryProperties memory = {};
   uint64_t allocation_bytes = 0;  // the most of one allocation
   uint64_t import_alignment = 0;  // of host memory that it can use in place; 0: it cannot

@@ -26,6 +26,7 @@ std::unique_ptr<gpu::Recordings> Device::recordings() { return std::make_unique<
 Recordings::~Recordings() {
   if (!device_.untouchable()) {
     const DeviceFunctions& call = device_.call();
+    if (times_ != VK_NULL_HANDLE) call.DestroyQueryPool(device_.handle(), times_, nullptr);
     if (commands_ != VK_NULL_HANDLE) call.DestroyCommandPool(device_.handle(), commands_, nullptr);
     if (descriptors_ != VK_NULL_HANDLE) call.DestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
   } else {
@@ -85,6 +86,17 @@ vireo_status Recordings::allocate() {
       result != VK_SUCCESS) {
     descriptors_ = VK_NULL_HANDLE;
     return device_.take(result);
+  }
+  if (timed() && steps != 0 && device_.card().time_bits != 0) {
+    VkQueryPoolCreateInfo times = {};
+    times.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+    times.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    times.queryCount = kKept * 2 * steps;
+    if (const VkResult result = call.CreateQueryPool(device_.handle(), &times, nullptr, &times_);
+        result != VK_SUCCESS) {
+      times_ = VK_NULL_HANDLE;
+      return device_.take(result);
+    }
   }
   for (uint32_t r = 0; r < kKept; ++r) {
     Recording& recording = kept_[r];
@@ -151,11 +163,18 @@ vireo_status Recordings::record_piece(uint32_t slot, VkCommandBuffer commands, c
   // Behind copies, other pieces and other parts that the queue has before.
   barrier(call, commands, kCompute | VK_PIPELINE_STAGE_TRANSFER_BIT,
           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kCompute, kBoth);
+  const auto stamp = [&](uint32_t query) {
+    if (times_ != VK_NULL_HANDLE)
+      call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times_, first_time(slot) + query);
+  };
+  if (times_ != VK_NULL_HANDLE && piece.end != piece.first)
+    call.CmdResetQueryPool(commands, times_, first_time(slot) + 2 * piece.first, 2 * (piece.end - piece.first));
   const Pipelines::Pipeline* last = nullptr;
   for (uint32_t s = piece.first; s < piece.end; ++s) {
     const gpu::Launch& step = schedule_.steps[s];
     const Pipelines::Pipeline& pipeline = *pipelines_[step.kernel];
-    if (step.barrier && s != piece.first)
+    // Steps that may overlap are timed one after the other.
+    if ((step.barrier || times_ != VK_NULL_HANDLE) && s != piece.first)
       barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, kCompute, kBoth);
     if (&pipeline != last) call.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
     last = &pipeline;
@@ -165,10 +184,29 @@ vireo_status Recordings::record_piece(uint32_t slot, VkCommandBuffer commands, c
       call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());
     }
+    stamp(2 * s);
     call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
+    stamp(2 * s + 1);
   }
   barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   return device_.take(call.EndCommandBuffer(commands));
+}
+
+bool Recordings::read_times(uint32_t slot, std::vector<gpu::StepTime>* out) {
+  if (times_ == VK_NULL_HANDLE) return false;
+  const Card& card = device_.card();
+  std::vector<uint64_t> ticks(2 * schedule_.steps.size());
+  if (device_.call().GetQueryPoolResults(device_.handle(), times_, first_time(slot),
+                                         static_cast<uint32_t>(ticks.size()), ticks.size() * sizeof(uint64_t),
+                                         ticks.data(), sizeof(uint64_t), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+    return false;
+  const uint64_t mask = card.time_bits >= 64 ? UINT64_MAX : (uint64_t{1} << card.time_bits) - 1;
+  const auto ns = [&](uint64_t tick) {  // since the first: a counter may begin anew on its way
+    return static_cast<uint64_t>(static_cast<double>((tick - ticks[0]) & mask) * card.time_ns);
+  };
+  out->clear();
+  for (size_t i = 0; i < ticks.size(); i += 2) out->push_back({ns(ticks[i]), ns(ticks[i + 1])});
+  return true;
 }
 
 }  // namespace vireo::vulkan

@@ -30,13 +30,17 @@ class Recordings final : public gpu::Recordings {
   vireo_status allocate();
   vireo_status record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
                       const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) override;
+  bool read_times(uint32_t slot, std::vector<gpu::StepTime>* out) override;
   vireo_status record_piece(uint32_t slot, VkCommandBuffer commands, const gpu::Stretch& piece);
   void write_set(const Recording& recording, const gpu::Place* places, const gpu::OwnPlaces& own, uint32_t step);
+
+  uint32_t first_time(uint32_t slot) const { return slot * 2 * static_cast<uint32_t>(schedule_.steps.size()); }
 
   Device& device_;
   std::vector<std::shared_ptr<Pipelines::Pipeline>> pipelines_;
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   VkCommandPool commands_ = VK_NULL_HANDLE;
+  VkQueryPool times_ = VK_NULL_HANDLE;  // of each set, two a step: before it and behind it
   Recording kept_[kKept];
 };
 

@@ -60,8 +60,13 @@ Status Builder::put_on_device(uint32_t sub, uint32_t k, const Packer& packer, co
   if (l_.model->device_packs.find(life, what, out)) return Status::kOk;
   DeviceUpload& upload = a->upload;
   const uint64_t bytes = DevicePacks::bytes_of(what);
-  if (what.bytes == 0 || bytes > upload.bytes - upload.used)
+  if (what.bytes == 0 || bytes > upload.missing)
     return failed(VIREO_UNSUPPORTED, "has another size than when its memory was planned");
+  if (bytes > upload.bytes - upload.used) {
+    const Status status = next_upload(*s_, *a, bytes, error);
+    refuse_full("the device had no memory left for weights");
+    VIREO_TRY(status);
+  }
   const void* from = find_mapped_pack(l_.model, device.delegate->name, what);
   void* const packed = from == nullptr ? rt->allocate(what.bytes) : nullptr;
   if (from == nullptr && packed == nullptr) return failed(VIREO_OUT_OF_ARENA, "could not be packed: no memory");
@@ -80,6 +85,7 @@ Status Builder::put_on_device(uint32_t sub, uint32_t k, const Packer& packer, co
   if (!l_.model->device_packs.add(rt->allocator, life, what, *out))
     return failed(VIREO_OUT_OF_ARENA, "could not be kept: no memory");
   upload.used += bytes;
+  upload.missing -= bytes;
   return Status::kOk;
 }
 
@@ -88,13 +94,15 @@ void Builder::place_work(const NodeChoice& choice, vireo_place* state, vireo_pla
   const JoinedPart* const part = choice.part;
   with->priority = options_.priority;
   with->slice_ns = options_.slice_ns;
+  with->profile = options_.profile;
   Arena* const a = part == nullptr ? nullptr : arena_of(*s_, l_.model->runtime->devices[choice.device]);
   if (a == nullptr) return;
-  state->buffer = scratch->buffer = a->work;
+  scratch->buffer = a->work;
+  state->buffer = a->state;
   if (part->device_scratch_bytes != 0) with->scratch_at = scratch;
   if (part->device_state_bytes == 0) return;
-  state->offset = a->work_used;
-  a->work_used += part->device_state_bytes;
+  state->offset = a->state_used;
+  a->state_used += part->device_state_bytes;
   with->state_at = state;
 }
 

@@ -261,7 +261,10 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
 #endif
   step->call.submit = device.delegate->submit;
   step->call.unload = device.delegate->unload;
-  if (VIREO_JOINED && device.delegate->wait != nullptr) step->away.device = &device;
+  if (VIREO_JOINED && device.delegate->wait != nullptr) {
+    step->away.device = &device;
+    step->away.tells_time = options_.profile != 0 && device.delegate->timeline != nullptr;
+  }
   return Status::kOk;
 }
 

@@ -25,8 +25,8 @@ DeviceSpeed device_speed(const vireo_device_info& info, bool measured) {
   speed.place.unified = (info.flags & VIREO_DEVICE_UNIFIED) != 0 || !known(info.transfer);
   speed.place.launch_ns = or_else(info.launch_ns, speed.place.unified ? 0 : assumed::kLaunchNs);
   if (!speed.place.unified) {
-    // A copy goes the way of a launch: through the driver, and back.
-    speed.place.transfer_ns = speed.place.launch_ns;
+    // Unless it is told, a copy goes the way of a launch: through the driver, and back.
+    speed.place.transfer_ns = or_else(info.transfer_ns, speed.place.launch_ns);
     speed.place.transfer_rate = reached * info.transfer;
   }
   return speed;

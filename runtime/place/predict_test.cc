@@ -162,6 +162,10 @@ TEST(DeviceSpeed, KnowsWhatHasToBeMoved) {
   speed = device_speed(info, true);
   EXPECT_EQ(speed.place.launch_ns, 7000);
   EXPECT_EQ(speed.place.transfer_ns, 7000);
+  info.transfer_ns = 300;
+  speed = device_speed(info, true);
+  EXPECT_EQ(speed.place.launch_ns, 7000);
+  EXPECT_EQ(speed.place.transfer_ns, 300);
   info.flags = VIREO_DEVICE_UNIFIED;
   EXPECT_TRUE(device_speed(info, true).place.unified);
 }

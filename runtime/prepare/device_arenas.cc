@@ -1,5 +1,7 @@
 #include "runtime/prepare/device_arenas.h"
 
+#include <string.h>
+
 #include <new>
 
 #include "runtime/prepare/joined.h"
@@ -20,6 +22,48 @@ Span<const int32_t> span_of(const List& v) {
 
 // What the plan leaves alone. Carried state has bytes, which lie behind it.
 constexpr PlanTensor::Kind kStays = PlanTensor::kConstant;
+
+// Where `bytes` behind `at` lie in one buffer.
+uint64_t in_one_buffer(uint64_t at, uint64_t bytes, uint64_t most) {
+  return at % most + bytes <= most ? at : (at / most + 1) * most;
+}
+
+// Plans the values of w.tensors from *bytes on. What a buffer has no room for is planned once more, for the next one.
+// `at` has kNoOffset of all others.
+Status plan_buffers(const SubLayout& s, const PlanWorkspace& w, uint64_t most, uint64_t* at, uint64_t* bytes,
+                    Error* error) {
+  uint64_t* const placed = w.before;
+  for (uint32_t t = 0; t < s.tensor_count; ++t) placed[t] = kNoOffset;
+  uint64_t begin = *bytes;
+  for (bool left = true; left;) {
+    PlanResult result;
+    VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
+                              Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
+                              Span<uint64_t>(at, s.tensor_count), {}, &result, error));
+    const uint64_t room = most - begin % most;
+    uint64_t end = begin;
+    left = false;
+    for (uint32_t t = 0; t < s.tensor_count; ++t) {
+      PlanTensor& tensor = w.tensors[t];
+      if (tensor.kind == PlanTensor::kConstant) continue;
+      const auto size = static_cast<uint64_t>(tensor.bytes);
+      if (at[t] > room || size > room - at[t]) {
+        left = true;
+        continue;
+      }
+      placed[t] = begin + at[t];
+      if (end < placed[t] + size) end = placed[t] + size;
+      tensor = PlanTensor{};
+      tensor.kind = PlanTensor::kConstant;
+    }
+    if (left && end == begin && room == most)
+      return fail(error, Status::kUnsupported, "a value is larger than a buffer of its device: {} bytes", most);
+    begin = left ? (begin / most + 1) * most : end;
+  }
+  *bytes = begin;
+  memcpy(at, placed, s.tensor_count * sizeof(*at));
+  return Status::kOk;
+}
 
 // Lifetimes as the host's plan has them, of those values alone that parts of the device read or make.
 Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const PlanWorkspace& w, uint64_t* at,
@@ -73,23 +117,14 @@ Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const Pla
       out.outputs = span_of(*g.nodes()->Get(n)->outputs());
     }
   }
-  PlanResult result;
-  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
-                            Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
-                            Span<uint64_t>(at, s.tensor_count), {}, &result, error));
-  uint64_t end = *bytes + align_up(result.bytes, kBufferAlignment);
+  const uint64_t most = most_buffer_bytes(l.model->runtime->devices[device]);
+  VIREO_TRY(plan_buffers(s, w, most, at, bytes, error));
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    const PlanTensor& tensor = w.tensors[t];
-    if (tensor.kind != kStays) {
-      at[t] += *bytes;
-    } else if (tensor.bytes == 0) {  // a constant
-      at[t] = kNoOffset;
-    } else {
-      at[t] = end;
-      end += static_cast<uint64_t>(tensor.bytes);
-    }
+    const auto size = static_cast<uint64_t>(w.tensors[t].bytes);
+    if (at[t] != kNoOffset || size == 0) continue;  // a constant
+    at[t] = in_one_buffer(*bytes, size, most);
+    *bytes = at[t] + size;
   }
-  *bytes = end;
   return Status::kOk;
 }
 

@@ -12,6 +12,8 @@ struct DeviceArena {
   DeviceArena* next = nullptr;
   size_t block_bytes = 0;  // of this struct and its list
   uint8_t device = kNoDevice;
+  // Of the values. Their places count through all buffers: buffer k holds those from k most_buffer_bytes() on, and none
+  // lies in two.
   uint64_t bytes = 0;
   uint64_t scratch_bytes = 0;  // the most of a part
   uint64_t state_bytes = 0;    // of all parts
@@ -21,6 +23,16 @@ struct DeviceArena {
 };
 
 inline bool has_memory(const Device& device) { return device.delegate->bind != nullptr; }
+// Of one buffer of the device: a multiple of VIREO_BUFFER_ALIGNMENT, or no limit.
+inline uint64_t most_buffer_bytes(const Device& device) {
+  const uint64_t told = device.info.max_buffer_bytes == 0 ? UINT64_MAX : device.info.max_buffer_bytes;
+  const uint64_t most = told / VIREO_BUFFER_ALIGNMENT * VIREO_BUFFER_ALIGNMENT;
+  return most == 0 ? VIREO_BUFFER_ALIGNMENT : most;
+}
+inline uint32_t value_buffers(const DeviceArena& arena, const Device& device) {
+  const uint64_t most = most_buffer_bytes(device);
+  return arena.bytes <= most ? 1 : static_cast<uint32_t>((arena.bytes + most - 1) / most);
+}
 // Whether any part of the layout works on a device's own memory.
 bool uses_device_memory(const SessionLayout& layout);
 // Of a device that takes it, the host's own arena is imported: it begins and ends so.

@@ -7,6 +7,7 @@
 #include "runtime/devices/compiled.h"
 #include "runtime/devices/fault.h"
 #include "runtime/prepare/arena_plan.h"
+#include "runtime/prepare/device_arenas.h"
 #include "sdk/base/config.h"
 #include "sdk/base/fnv.h"
 
@@ -203,6 +204,7 @@ class Joiner {
       status = compile(device, p);
       if (ok(status)) *refused = p->blob->refused();
       if (ok(status) && !*refused) status = measure(device, p);
+      if (ok(status) && !*refused) *refused = refuse_large(device, *p);
     } while (!ok(status) && p->blob != nullptr && give_up_file(l_, *p, error_));
     if (ok(status) && !*refused) return Status::kOk;
     for (uint32_t n = first; n < end; ++n) {
@@ -278,17 +280,31 @@ class Joiner {
     }
     choice.state_bytes = memory.state_bytes;
     choice.scratch_bytes = memory.scratch_bytes;
+    largest_ = 0;
     if (device.delegate->bind != nullptr) {
       p->device_state_bytes = align_up(memory.device_state_bytes, uint64_t{VIREO_BUFFER_ALIGNMENT});
       p->device_scratch_bytes = align_up(memory.device_scratch_bytes, uint64_t{VIREO_BUFFER_ALIGNMENT});
+      largest_ = p->device_scratch_bytes > p->device_state_bytes ? p->device_scratch_bytes : p->device_state_bytes;
     }
     vireo_packed packed = VIREO_PACKED_INIT;
     while (VIREO_PACKS && with.packs != 0 && choice.packed < kMostPacked &&
            device.delegate->pack(device.handle, &host_, &l_.graphs[sub_], &part, choice.packed, nullptr, &packed,
                                  nullptr) == VIREO_OK) {
+      if ((packed.flags & VIREO_PACKED_ON_DEVICE) != 0 && packed.bytes > largest_) largest_ = packed.bytes;
       ++choice.packed;
     }
     return Status::kOk;
+  }
+
+  // What the part wants in one piece may be more than a buffer of its device.
+  bool refuse_large(const Device& device, const JoinedPart& p) const {
+    if (largest_ <= most_buffer_bytes(device)) return false;
+    Error why;
+    (void)fail(&why, Status::kUnsupported,
+               "the part wants {} bytes of the device's memory in one piece, and its buffers have at most {}", largest_,
+               device.info.max_buffer_bytes);
+    p.blob->refuse(why.message);
+    return true;
   }
 
   // Inner values among themselves, as a session without this device would use them.
@@ -359,6 +375,7 @@ class Joiner {
   size_t last_reader_bytes_ = 0;
   void* plan_ = nullptr;  // of the part in hand
   size_t plan_bytes_ = 0;
+  uint64_t largest_ = 0;  // bytes that the part in hand wants of its device in one piece
 };
 
 }  // namespace
@@ -426,7 +443,25 @@ bool give_up_file(const SessionLayout& l, const JoinedPart& part, Error* error) 
   return true;
 }
 
+// Each value lies in one buffer.
+static bool has_large_value(const SessionLayout& l, const Device& device, uint32_t subgraph, uint32_t node) {
+  if (!has_memory(device) || device.info.max_buffer_bytes == 0) return false;
+  const fb::Subgraph& g = l.graph(subgraph);
+  const fb::Node& n = *g.nodes()->Get(node);
+  const auto any = [&](const flatbuffers::Vector<int32_t>& list) {
+    for (const int32_t t : list) {
+      if (t >= 0 && g.tensors()->Get(static_cast<uint32_t>(t))->segment() < 0 &&
+          static_cast<uint64_t>(tensor_bytes(l.subs[subgraph].max_types[t])) > most_buffer_bytes(device))
+        return true;
+    }
+    return false;
+  };
+  return any(*n.inputs()) || any(*n.outputs());
+}
+
 const char* refused_reason(const SessionLayout& l, const Device& device, uint32_t subgraph, uint32_t node) {
+  if (has_large_value(l, device, subgraph, node))
+    return "a value that it reads or makes is larger than any buffer of the device";
   const Blob* blob = l.model->blobs.find(key_of(l, device, subgraph, node, 1));
   return blob != nullptr && blob->refused() ? blob->head.reason : nullptr;
 }

@@ -139,7 +139,7 @@ void carve(SessionLayout& l, PlanWorkspace& w, Carver& c) {
   w.live = c.array<int32_t>(most_tensors);
   w.last_use = c.array<int32_t>(most_tensors);
   w.at = c.array<int64_t>(most_parts);
-  if (VIREO_BRANCHES) w.before = c.array<uint64_t>(most_tensors + most_nodes);
+  if (VIREO_BRANCHES || VIREO_JOINED) w.before = c.array<uint64_t>(most_tensors + most_nodes);
   w.byte_count = static_cast<size_t>(plan_workspace_bytes(most_tensors, most_nodes));
   w.bytes = static_cast<uint8_t*>(c.bytes(w.byte_count));
 }

@@ -75,7 +75,10 @@ Status drain(vireo_session& s, uint32_t arena) {
     const vireo_status status = wait_for(s, step);
     --m.pending_count;
     memmove(m.pending + i, m.pending + i + 1, sizeof(*m.pending) * (m.pending_count - i));
-    if (status == VIREO_OK) continue;
+    if (status == VIREO_OK) {
+      count_times(s, step);
+      continue;
+    }
     if (status != VIREO_CANCELLED) blame_node(&s.error, step_name(s, step));
     return failed(s, its, status, step_name(s, step), s.fault.text);
   }
@@ -220,8 +223,16 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
     arenas[k].at = at;
   }
   uint32_t k = 0;
-  for (const DeviceArena* plan = l.arenas; real && plan != nullptr; plan = plan->next, ++k)
-    arenas[k].device = &l.model->runtime->devices[plan->device];
+  for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
+    const Device& device = l.model->runtime->devices[plan->device];
+    const uint32_t more_count = value_buffers(*plan, device) - 1;
+    void** const more = c.array<void*>(more_count);
+    if (!real) continue;
+    arenas[k].device = &device;
+    arenas[k].more = more;
+    arenas[k].more_count = more_count;
+    for (uint32_t b = 0; b < more_count; ++b) more[b] = nullptr;
+  }
   return m;
 }
 
@@ -245,32 +256,55 @@ Status open_device_work(vireo_session& s, const SessionLayout& l, Error* error) 
   uint32_t k = 0;
   for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
     Arena& a = m.arenas[k];
-    a.work_used = plan->scratch_bytes;
-    if (const uint64_t bytes = plan->scratch_bytes + plan->state_bytes; bytes != 0)
+    const uint64_t most = most_buffer_bytes(*a.device);
+    const bool together = plan->scratch_bytes + plan->state_bytes <= most;
+    a.state_used = together ? plan->scratch_bytes : 0;
+    if (const uint64_t bytes = plan->scratch_bytes + (together ? plan->state_bytes : 0); bytes != 0)
       VIREO_TRY(make_buffer(m, *a.device, rt->host, bytes, &a.work, error));
-    if (plan->missing_bytes == 0) continue;
-    a.upload.kept_by = DevicePacks::reserve(rt->allocator);
-    if (a.upload.kept_by == nullptr)
-      return fail(error, Status::kOutOfArena, "the allocator has no memory for what lies on device \"{}\"",
-                  a.device->info.name);
-    VIREO_TRY(make_buffer(m, *a.device, rt->host, plan->missing_bytes, &a.upload.buffer, error));
-    a.upload.bytes = plan->missing_bytes;
+    a.state = a.work;
+    if (!together && plan->state_bytes > most) {
+      m.full = a.device;
+      return fail(error, Status::kOutOfArena, "device \"{}\" has no buffer of {} bytes for the state of its parts",
+                  a.device->info.name, plan->state_bytes);
+    }
+    if (!together) VIREO_TRY(make_buffer(m, *a.device, rt->host, plan->state_bytes, &a.state, error));
+    a.upload.missing = plan->missing_bytes;
+    if (plan->missing_bytes != 0) VIREO_TRY(next_upload(s, a, 0, error));
   }
   return Status::kOk;
 }
 
-void close_uploads(vireo_session& s) {
+static void close_upload(vireo_session& s, Arena& a) {
   const vireo_model& model = *s.model;
-  for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k) {
-    Arena& a = s.devices.memory->arenas[k];
-    if (a.upload.used != 0) {
-      model.device_packs.keep(a.upload.kept_by, life_of(*a.device), a.upload.buffer);
-    } else {
-      if (a.upload.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.upload.buffer);
-      DevicePacks::drop(model.runtime->allocator, a.upload.kept_by);
-    }
-    a.upload = DeviceUpload{};
+  if (a.upload.used != 0) {
+    model.device_packs.keep(a.upload.kept_by, life_of(*a.device), a.upload.buffer);
+  } else {
+    if (a.upload.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.upload.buffer);
+    DevicePacks::drop(model.runtime->allocator, a.upload.kept_by);
   }
+  a.upload = DeviceUpload{};
+}
+
+Status next_upload(vireo_session& s, Arena& a, uint64_t bytes, Error* error) {
+  DeviceMemory& m = *s.devices.memory;
+  const vireo_runtime* rt = s.model->runtime;
+  const uint64_t missing = a.upload.missing, most = most_buffer_bytes(*a.device),
+                 take = missing < most ? missing : most;
+  if (bytes > take) return fail(error, Status::kUnsupported, "has another size than when its memory was planned");
+  close_upload(s, a);
+  a.upload.missing = missing;
+  a.upload.kept_by = DevicePacks::reserve(rt->allocator);
+  if (a.upload.kept_by == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no memory for what lies on device \"{}\"",
+                a.device->info.name);
+  VIREO_TRY(make_buffer(m, *a.device, rt->host, take, &a.upload.buffer, error));
+  a.upload.bytes = take;
+  return Status::kOk;
+}
+
+void close_uploads(vireo_session& s) {
+  for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k)
+    close_upload(s, s.devices.memory->arenas[k]);
 }
 
 // Where carried state may stay.
@@ -311,7 +345,12 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
       a.shared = d.buffer_import(a.device->handle, &rt->host, &handle, &a.buffer) == VIREO_OK;
       if (!a.shared) a.buffer = nullptr;
     }
-    if (!a.shared) VIREO_TRY(make_buffer(m, *a.device, rt->host, plan->bytes, &a.buffer, error));
+    const uint64_t most = most_buffer_bytes(*a.device);
+    for (uint32_t b = 0; !a.shared && b <= a.more_count; ++b) {
+      const uint64_t left = plan->bytes - b * most;
+      VIREO_TRY(
+          make_buffer(m, *a.device, rt->host, left < most ? left : most, b == 0 ? &a.buffer : &a.more[b - 1], error));
+    }
     for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
       const uint64_t* const at = plan->at + first_tensor(l, i);
       for (uint32_t t = 0; t < l.subs[i].tensor_count; ++t) {
@@ -319,8 +358,10 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
         const Tensor* const tensor = tensor_of.get(tensor_of.context, i, t);
         vireo_place& place = a.at[number_of(m, tensor)];
         if (place.buffer != nullptr) continue;  // the owner's, which lives as long as its bodies need it
-        place.buffer = a.buffer;
-        place.offset = a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.values.at) : at[t];
+        const uint64_t b = a.shared ? 0 : at[t] / most;
+        place.buffer = b == 0 ? a.buffer : a.more[b - 1];
+        place.offset =
+            a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.values.at) : at[t] % most;
       }
     }
   }
@@ -334,8 +375,13 @@ void close_device_memory(vireo_session& s) {
   close_uploads(s);
   for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k) {
     const Arena& a = s.devices.memory->arenas[k];
-    if (a.work != nullptr) a.device->delegate->buffer_release(a.device->handle, a.work);
-    if (a.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.buffer);
+    const auto release = [&a](void* buffer) {
+      if (buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, buffer);
+    };
+    release(a.work);
+    if (a.state != a.work) release(a.state);
+    release(a.buffer);
+    for (uint32_t b = 0; b < a.more_count; ++b) release(a.more[b]);
   }
 }
 
@@ -629,6 +675,26 @@ vireo_status wait_for(vireo_session& s, const Step& step) {
     return VIREO_DEVICE_LOST;
   }
   return status;
+}
+
+void count_times(vireo_session& s, Step& step) {
+  if (s.nodes.times == nullptr || !step.away.tells_time) return;
+  struct Times {
+    NodeTime* of;
+    uint32_t count, entries;
+  } times = {s.nodes.times + step.info, step.nodes, 0};
+  const auto take = [](void* context, const vireo_timeline_entry* entry) {
+    auto& t = *static_cast<Times*>(context);
+    ++t.entries;
+    if (entry->node < t.count && entry->end_ns > entry->begin_ns)
+      t.of[entry->node].total_ns += entry->end_ns - entry->begin_ns;
+  };
+  const vireo_status status = step.away.device->delegate->timeline(step.call.loaded, &times, take);
+  if (status != VIREO_OK || times.entries == 0) {
+    step.away.tells_time = false;  // the host's clock has to do
+    return;
+  }
+  for (uint32_t k = 1; k < step.nodes; ++k) ++times.of[k].calls;  // the first is counted as a step
 }
 
 }  // namespace vireo

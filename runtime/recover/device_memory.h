@@ -36,17 +36,21 @@ namespace vireo {
 // While a session is made: room for constants that no session before it has put there.
 struct DeviceUpload {
   void* kept_by = nullptr;  // DevicePacks::reserve()
-  void* buffer = nullptr;
-  uint64_t bytes = 0;
+  void* buffer = nullptr;   // that is being filled; those that are full are the model's
+  uint64_t bytes = 0;       // of it
   uint64_t used = 0;
+  uint64_t missing = 0;  // that have no place yet, in this buffer or another one
 };
 
 struct Arena {
   const Device* device = nullptr;
-  void* work = nullptr;  // scratch of its parts, then the state of each; null: they have none
-  uint64_t work_used = 0;
+  void* work = nullptr;   // scratch of its parts; null: they have none
+  void* state = nullptr;  // the state of each: behind the scratch, unless both together are too much for one buffer
+  uint64_t state_used = 0;
   DeviceUpload upload;
-  void* buffer = nullptr;
+  void* buffer = nullptr;  // of the values
+  void** more = nullptr;   // ... where one does not hold them all: those behind it
+  uint32_t more_count = 0;
   bool shared = false;        // it is the host's arena, imported
   vireo_place* at = nullptr;  // one a tensor of the session; without buffer: it does not lie there
 };
@@ -91,11 +95,15 @@ struct TensorOf {
   const Tensor* (*get)(void* context, uint32_t subgraph, uint32_t t);
 };
 
+// Of a profiled session, after a step that was waited for: what its device says of each node is counted there.
+void count_times(vireo_session& s, Step& step);
 // Reserves what a session's DeviceMemory takes; filled in when the carver is real.
 DeviceMemory* carve_device_memory(const SessionLayout& layout, Carver& c);
 // Makes the buffers that parts need when they are loaded: for their scratch and state, and for constants. On failure,
 // DeviceMemory::full names the device that had no memory left.
 Status open_device_work(vireo_session& s, const SessionLayout& layout, Error* error);
+// Makes the next buffer for constants, with room for `bytes` at least; the one before is the model's then.
+Status next_upload(vireo_session& s, Arena& a, uint64_t bytes, Error* error);
 // Hands the constants over to the model.
 void close_uploads(vireo_session& s);
 // Makes the buffers of values and tells the parts where their values lie. `tensor_of(context, sub, t)`: the session's.

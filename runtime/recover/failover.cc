@@ -318,6 +318,7 @@ Status Remote::run_instead(vireo_session& s, Step& step) {
   Fallback& f = *step.away.fallback;
   if (is_lost(s, step) && !f.lost) {
     f.lost = true;
+    step.away.tells_time = false;
     ++s.devices.failovers;
     for (uint32_t k = 0; k < f.frame.step_count; ++k) {
       NodeInfo& info = s.nodes.infos[f.first_info + k];
@@ -349,8 +350,9 @@ static Status fail_over(vireo_session& s, Step& step, const char* why) {
   return Remote::run_instead(s, step);
 }
 
-void note_declined(vireo_session& s, const Step& step) {
+void note_declined(vireo_session& s, Step& step) {
   Fallback& f = *step.away.fallback;
+  step.away.tells_time = false;
   s.fault.node = s.fault.tensor = nullptr;  // nobody is to blame: the run goes on
   if (f.declined) return;
   f.declined = true;
@@ -369,6 +371,7 @@ Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
   }
   if (status == VIREO_OK && step.away.device->delegate->wait != nullptr) status = wait_for(s, step);
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+  if (status == VIREO_OK) count_times(s, step);
   if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);
   if (step.away.fallback != nullptr) return fail_over(s, step, s.fault.text[0] == 0 ? "it is gone" : s.fault.text);
   take_blame(s);
@@ -378,7 +381,11 @@ Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
 
 Status check_parts(vireo_session& s, bool* wrong) {
   *wrong = false;
-  VIREO_TRY(check_frame(s, s.main, TrialTime(), wrong));
+  NodeTime* const times = s.nodes.times;  // trials are no runs of the caller's
+  s.nodes.times = nullptr;
+  const Status status = check_frame(s, s.main, TrialTime(), wrong);
+  s.nodes.times = times;
+  VIREO_TRY(status);
   for (uint32_t k = 0; k < s.state.count; ++k) {  // a device that computes in the host's arena had trials there
     const Tensor& own = s.inputs.own[s.state.carried[k].input];
     if (own.data != nullptr) memset(own.data, 0, static_cast<size_t>(own.capacity));

@@ -16,7 +16,7 @@ inline bool declines(const Step& step, vireo_status status) {
   return status == VIREO_UNSUPPORTED && step.away.graph != 0 && step.away.fallback != nullptr;
 }
 // Says so, once for each part of a session.
-void note_declined(vireo_session& s, const Step& step);
+void note_declined(vireo_session& s, Step& step);
 // Whether this session knows the step's device, which it must have, as lost.
 bool is_lost(const vireo_session& s, const Step& step);
 

@@ -67,6 +67,8 @@ struct Remote {
   }
   // Whether its device may still be at work when submit is back, or be gone.
   static bool may_be_away(const Step& step) { return step.away.device != nullptr; }
+  // Whether its device tells what each of its nodes took.
+  static bool tells_time(const Step& step) { return step.away.tells_time; }
   // What becomes of it then: its end, or another device's.
   static Status settle(vireo_session& s, Step& step, vireo_status submitted);
   // Whether its device is lost and others run its nodes one by one; run_instead() does.
@@ -114,6 +116,7 @@ struct Remote {
   static Status submit(vireo_session&, Step&) { return Status::kOk; }
   static void show_extents(vireo_session&, const Step&) {}
   static bool may_be_away(const Step&) { return false; }
+  static bool tells_time(const Step&) { return false; }
   static Status settle(vireo_session&, Step&, vireo_status) { return Status::kOk; }
   static bool is_replaced(const vireo_session&, const Step&) { return false; }
   static Status run_instead(vireo_session&, Step&) { return Status::kOk; }

@@ -59,8 +59,9 @@ struct Step {
   struct Away {
     const Device* device = nullptr;  // where submit may return before the outputs are written
     Fallback* fallback = nullptr;
-    uint8_t arena = 0;   // 1 + index in DeviceMemory::arenas; 0: on the host's memory
-    uint32_t graph = 0;  // 1 + index in Devices::run_graphs; 0: its shapes are fixed
+    bool tells_time = false;  // its device says what each of its nodes took
+    uint8_t arena = 0;        // 1 + index in DeviceMemory::arenas; 0: on the host's memory
+    uint32_t graph = 0;       // 1 + index in Devices::run_graphs; 0: its shapes are fixed
   };
 
   Kind kind = kPart;

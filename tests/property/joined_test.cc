@@ -382,6 +382,78 @@ TEST_P(JoinedTest, PriorityAndSliceAreTheSessions) {
   EXPECT_NE(std::string(error.message).find("priority 3"), std::string::npos) << error.message;
 }
 
+// Values, scratch and constants that are more than one buffer takes lie in several, each in one of them. What is said
+// of the memory is what was made.
+TEST_P(JoinedTest, BuffersAreNoLargerThanTheDeviceTakes) {
+  if (GetParam() == Memory::kHosts) return;
+  uint32_t there = 0, several = 0;
+  for (const uint64_t most : {uint64_t{1024}, uint64_t{3072}, uint64_t{5000}}) {  // a value takes 1,024
+    for (uint32_t seed = 1; seed <= 20; ++seed) {
+      SetUp();
+      device.max_buffer_bytes = most;
+      const FileBytes bytes = random_graph(seed, 24, true);
+      const Loaded loaded(bytes);
+      const Result expected = run(loaded.model, "cpu", 16, 16);
+      const Result got = run(loaded.model, "joiner,cpu", 16, 16);
+      ASSERT_EQ(got.status, VIREO_OK) << got.message;
+      ASSERT_EQ(got.outputs, expected.outputs) << "seed " << seed << ", buffers of " << most;
+      there += got.on_joiner;
+      several += got.buffer_bytes > most ? 1 : 0;
+      // A device whose buffers cannot hold the state of all parts gets none of them.
+      if (GetParam() == Memory::kOwn && got.on_joiner != 0) {
+        EXPECT_EQ(got.buffer_bytes, got.device_bytes);
+      }
+    }
+  }
+  EXPECT_GT(there, 300u);
+  EXPECT_GT(several, 20u);
+}
+
+TEST_P(JoinedTest, NodesWithValuesThatNoBufferTakesRunElsewhere) {
+  if (GetParam() == Memory::kHosts) return;
+  device.max_buffer_bytes = 768;  // a value takes 1,024
+  const FileBytes bytes = random_graph(3, 12, true);
+  const Loaded loaded(bytes);
+  const Result got = run(loaded.model, "joiner,cpu", 16, 16);
+  ASSERT_EQ(got.status, VIREO_OK) << got.message;
+  EXPECT_EQ(got.on_joiner, 0u);
+  EXPECT_EQ(got.reasons.count("a value that it reads or makes is larger than any buffer of the device"), 1u);
+}
+
+// What a device says of each node stands in the profile; where it says nothing, the host's clock does for the part.
+TEST_P(JoinedTest, ProfilesHaveTheDevicesTimes) {
+  for (const bool tells : {true, false}) {
+    device.tells_time = tells;
+    const FileBytes bytes = random_graph(3, 12, false);
+    const Loaded loaded(bytes);
+    vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+    options.device = "joiner,cpu";
+    options.profile = 1;
+    vireo_session* session = nullptr;
+    ASSERT_EQ(vireo_session_create(loaded.model, &options, &session, nullptr), VIREO_OK);
+    std::vector<float> x(64, 0.5f);
+    const int64_t dims[] = {4, 16};
+    const vireo_tensor in[] = {vireo_tensor_of(VIREO_FLOAT32, dims, 2, x.data(), 256),
+                               vireo_tensor_of(VIREO_FLOAT32, dims, 2, x.data(), 256)};
+    vireo_tensor out[2] = {};
+    constexpr uint64_t kRuns = 3;
+    for (uint64_t k = 0; k < kRuns; ++k) ASSERT_EQ(vireo_session_run(session, in, 2, out, 2, nullptr), VIREO_OK);
+    uint32_t counted = 0;
+    for (uint32_t n = 0; n < vireo_session_node_count(session); ++n) {
+      vireo_node_info info = VIREO_NODE_INFO_INIT;
+      ASSERT_EQ(vireo_session_node(session, n, &info, nullptr), VIREO_OK);
+      if (std::strcmp(info.device, "joiner") != 0) continue;
+      if (tells) {
+        EXPECT_EQ(info.calls, kRuns) << info.name;
+        EXPECT_EQ(info.total_ns, 500 * kRuns) << info.name;
+      }
+      counted += info.calls != 0 ? 1 : 0;
+    }
+    EXPECT_GE(counted, tells ? 2u : 1u);
+    vireo_session_release(session);
+  }
+}
+
 TEST_P(JoinedTest, MathThatThereIsNot) {
   const FileBytes bytes = random_graph(3, 12, false);
   const Loaded loaded(bytes);

@@ -106,7 +106,8 @@ struct Result {
   std::string message;
   std::vector<std::vector<float>> outputs;
   uint32_t on_joiner = 0, nodes = 0, failovers = 0;
-  size_t arena_bytes = 0;
+  size_t arena_bytes = 0, device_bytes = 0;  // as vireo_model_memory says
+  uint64_t buffer_bytes = 0;                 // of the session's buffers
   std::set<std::string> reasons;
 };
 
@@ -166,6 +167,8 @@ inline Result run(const vireo_model* model, const char* name, int64_t rows = 4, 
   r.message = error.message;
   r.failovers = vireo_session_failover_count(session);
   r.arena_bytes = memory.total_bytes;
+  r.device_bytes = memory.device_bytes;
+  r.buffer_bytes = device.buffer_bytes;
   r.nodes = session == nullptr ? 0 : vireo_session_node_count(session);
   for (uint32_t i = 0; i < r.nodes; ++i) {
     vireo_node_info info = VIREO_NODE_INFO_INIT;
@@ -198,6 +201,8 @@ class JoinedTest : public testing::TestWithParam<Memory> {
     device.coarse = device.coarse_unasked = false;
     device.maths.clear();
     device.services.clear();
+    device.max_buffer_bytes = 0;
+    device.tells_time = true;
     device.declined_rows = 0;
     device.claimed_ns = 0;
     device.compiled_ns = 100;

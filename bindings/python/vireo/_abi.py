@@ -154,7 +154,7 @@ class DeviceInfo(ctypes.Structure):
                 ("family", c_char_p), ("driver", c_char_p), ("flags", c_uint32), ("trial_runs", c_uint32), ("types", c_uint64),
                 ("memory_bytes", c_uint64), ("local_bytes", c_uint64), ("f32_rate", c_double), ("f16_rate", c_double),
                 ("i8_rate", c_double), ("bandwidth", c_double), ("transfer", c_double), ("launch_ns", c_double), ("idle_watts", c_double),
-                ("busy_watts", c_double)]
+                ("busy_watts", c_double), ("transfer_ns", c_double), ("max_buffer_bytes", c_uint64)]
 
 
 class Rates(ctypes.Structure):

@@ -272,6 +272,19 @@ typedef struct vireo_place {
 } vireo_place;
 #define VIREO_PLACE_INIT VIREO_INIT_(vireo_place)
 
+/* Where load() keeps what a driver compiled, for later sessions, also of other processes: machine code, not results. It
+ * is a folder that the user named. What one device and driver keeps no other one sees. */
+typedef struct vireo_cache {
+  uint32_t struct_size;
+  void* context;
+  /* What put() was given last for this key, as it was, or NULL. It lives for the call of load, aligned to 64. Whoever
+   * can write to the folder may have made it. */
+  const void* (*get)(void* context, const char* key, size_t* bytes);
+  /* In place of what was there. An error costs time only: the host logs it. */
+  void (*put)(void* context, const char* key, const void* data, size_t bytes);
+} vireo_cache;
+#define VIREO_CACHE_INIT VIREO_INIT_(vireo_cache)
+
 /* What load() gets beside the part. */
 typedef struct vireo_load_request {
   uint32_t struct_size;
@@ -290,8 +303,10 @@ typedef struct vireo_load_request {
   const vireo_place* scratch_at;
   vireo_priority priority; /* of the session: whose work comes first. One that is not known here counts as normal */
   uint64_t
-      slice_ns; /* the longest stretch of work of the part without a gap; 0: any. Where it is set, submit hands over
+      slice_ns;     /* the longest stretch of work of the part without a gap; 0: any. Where it is set, submit hands over
                         a first piece and wait the others. cancel drops what was not handed over */
+  uint32_t profile; /* 1: timeline() will be called behind each run of the part */
+  const vireo_cache* cache; /* for the call; NULL: nothing is kept */
 } vireo_load_request;
 #define VIREO_LOAD_REQUEST_INIT VIREO_INIT_(vireo_load_request)
 
@@ -313,6 +328,16 @@ typedef struct vireo_submit {
   const vireo_graph* graph;
 } vireo_submit;
 #define VIREO_SUBMIT_INIT VIREO_INIT_(vireo_submit)
+
+/* What a device did in a run, for vireo_delegate.timeline: a kernel, or what it has in place of one. */
+typedef struct vireo_timeline_entry {
+  uint32_t struct_size;
+  uint32_t node; /* of the part, counted from 0: the one that it computes, or the first of several */
+  const char* kernel;
+  uint64_t begin_ns; /* by the device's clock, from any beginning that is the same for the whole run */
+  uint64_t end_ns;
+} vireo_timeline_entry;
+#define VIREO_TIMELINE_ENTRY_INIT VIREO_INIT_(vireo_timeline_entry)
 
 typedef struct vireo_delegate vireo_delegate; /* the delegate's table of functions */
 /* The delegate's functions. Those that are marked optional may be NULL. */
@@ -403,6 +428,11 @@ struct vireo_delegate {
   vireo_status (*buffer_write)(void* device, void* buffer, uint64_t offset, const void* from, uint64_t bytes);
   /* The bytes are there on return. Called when what makes them has been waited for. */
   vireo_status (*buffer_read)(void* device, void* buffer, uint64_t offset, void* to, uint64_t bytes);
+
+  /* Optional. What the last run took, in the order in which it began: calls `take` with each entry, which need not live
+   * longer. Of a part that was loaded with vireo_load_request.profile, after wait() has given VIREO_OK. An error, or no
+   * entry: it is not known. */
+  vireo_status (*timeline)(void* loaded, void* context, void (*take)(void* context, const vireo_timeline_entry* entry));
 };
 #define VIREO_DELEGATE_INIT VIREO_INIT_(vireo_delegate)
 

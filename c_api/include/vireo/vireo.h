@@ -256,6 +256,9 @@ typedef struct vireo_device_info {
   double launch_ns;      /* from the host's call to the first instruction, and back */
   double idle_watts;
   double busy_watts;
+  double transfer_ns;        /* what moving a value between the two memories takes besides its bytes; 0: as launch_ns */
+  uint64_t max_buffer_bytes; /* the most of one buffer there; 0: no limit but memory_bytes. The host takes several where
+                                a session needs more. Nodes with a larger value run elsewhere */
 } vireo_device_info;
 #define VIREO_DEVICE_INFO_INIT VIREO_INIT_(vireo_device_info)
 /* How many devices the runtime has. Their order does not change. */
@@ -743,9 +746,9 @@ typedef struct vireo_node_info {
   const char* reason; /* why not a faster or another one; "" when nothing is to be said */
   vireo_dtype dtype;  /* of output 0 */
   uint32_t depth;
-  uint64_t calls; /* since creation; 0 unless profiling */
-  uint64_t total_ns;
-  uint64_t key; /* vireo_candidate.key; 0 in sessions without a preference */
+  uint64_t calls;    /* since creation; 0 unless profiling */
+  uint64_t total_ns; /* of a node in a part: on its device, where the driver tells it; else the first has the part's */
+  uint64_t key;      /* vireo_candidate.key; 0 in sessions without a preference */
   /* The least work of one run of the node, at the shapes of the last run, or at the bounds before the first.
    * operations: multiplications and additions of products and convolutions, 0 for other operators. bytes: all inputs
    * and outputs. A roofline: a node takes operations / rate or bytes / bandwidth, whichever is more. */

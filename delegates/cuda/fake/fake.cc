@@ -49,8 +49,13 @@ struct Launch {
   uint32_t* y = nullptr;
   uint32_t count = 0, addend = 0;
 };
+struct FakeEvent;
 struct FakeGraph {
-  std::vector<Launch> launches;
+  struct Node {
+    Launch launch;
+    FakeEvent* event = nullptr;  // to be recorded, in place of a launch
+  };
+  std::vector<Node> nodes;
 };
 
 void keep(void* object) {
@@ -98,6 +103,7 @@ Result free_memory(uint64_t at) {
 
 struct FakeEvent {
   std::atomic<bool> reached{true};
+  uint64_t at = 0;  // 10 us behind that which was recorded before
   FakeStream* stream = nullptr;
 };
 
@@ -240,11 +246,21 @@ VIREO_FAKE Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const Graph
   std::memcpy(&l.addend, what->arguments[3], sizeof(l.addend));
   l.x = reinterpret_cast<const uint32_t*>(static_cast<uintptr_t>(x));
   l.y = reinterpret_cast<uint32_t*>(static_cast<uintptr_t>(y));
-  static_cast<FakeGraph*>(graph)->launches.push_back(l);
+  static_cast<FakeGraph*>(graph)->nodes.push_back({l, nullptr});
   *node = graph;
   return kSuccess;
 }
 VIREO_FAKE Result cuGraphAddDependencies_v2(Graph, const GraphNode*, const GraphNode*, const EdgeData*, size_t) {
+  return step_in_context();
+}
+VIREO_FAKE Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode*, size_t, Event event) {
+  if (const Result result = step_in_context(); result != kSuccess) return result;
+  static_cast<FakeGraph*>(graph)->nodes.push_back({{}, static_cast<FakeEvent*>(event)});
+  *node = graph;
+  return kSuccess;
+}
+VIREO_FAKE Result cuEventElapsedTime(float* ms, Event from, Event to) {
+  *ms = 0.01f * static_cast<float>(static_cast<FakeEvent*>(to)->at - static_cast<FakeEvent*>(from)->at);
   return step_in_context();
 }
 VIREO_FAKE Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
@@ -259,8 +275,11 @@ VIREO_FAKE Result cuGraphLaunch(GraphExec exec, Stream stream) {
   ++control.launches[on->priority == 0    ? VIREO_PRIORITY_LOW
                      : on->priority == -5 ? VIREO_PRIORITY_HIGH
                                           : VIREO_PRIORITY_NORMAL];
-  on->queue.emplace_back([launches = static_cast<FakeGraph*>(exec)->launches] {
-    for (const Launch& l : launches) {
+  on->queue.emplace_back([nodes = static_cast<FakeGraph*>(exec)->nodes] {
+    static uint64_t now = 0;
+    for (const FakeGraph::Node& node : nodes) {
+      const Launch& l = node.launch;
+      if (node.event != nullptr) node.event->at = ++now;
       for (uint32_t i = 0; i < l.count; ++i) l.y[i] = l.x[i] + l.addend;
     }
   });

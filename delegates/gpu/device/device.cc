@@ -82,6 +82,7 @@ vireo_status Recordings::at(const Place* places, const OwnPlaces& own, const std
       return status;
   }
   found->used = ++asked_;
+  last_ = static_cast<uint32_t>(found - kept_);
   *out = &found->commands;
   return VIREO_OK;
 }

@@ -45,6 +45,7 @@ struct Facts {
   uint64_t place_alignment = 256;  // of what a kernel binds
   double launch_ns = 0;            // a submit with its wait
   double transfer = 0;             // bytes a second between the host and memory of its own
+  uint64_t max_buffer_bytes = 0;   // 0: as much as there is
   Target target;
 };
 
@@ -91,6 +92,11 @@ struct OwnPlaces {
 // The launches of a schedule for one set of places, ready to be submitted: a VkCommandBuffer, a CUgraphExec.
 using Commands = void*;
 
+// When a step ran, by the device's clock.
+struct StepTime {
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
 // Steps of a schedule, [first, end).
 struct Stretch {
   uint32_t first = 0, end = 0;
@@ -103,6 +109,8 @@ class Recordings {
   virtual ~Recordings() = default;
   // The longest that a piece may take; 0: all steps are one. Before make().
   void cut(uint64_t slice_ns) { slice_ns_ = slice_ns; }
+  // Each step is to be timed, and so runs behind the one before it. Before make().
+  void time() { timed_ = true; }
   // Compiles kernels. On an error *why says what failed.
   virtual vireo_status make(Schedule schedule, std::string* why) = 0;
   // The commands of each piece, in order, for values that lie at `places`: inputs, then outputs. They are made where
@@ -111,6 +119,8 @@ class Recordings {
   vireo_status at(const Place* places, const OwnPlaces& own, const std::vector<Commands>** out);
   // Piece `piece` of the last at() has taken so long at most.
   void took(size_t piece, uint64_t ns);
+  // Of each step of the commands that at() gave last, once they ran. False: it is not known.
+  bool times(std::vector<StepTime>* out) { return timed_ && read_times(last_, out); }
   // All pieces have. True: they are other ones from now on, and at() has their commands.
   bool ran();
 
@@ -124,6 +134,9 @@ class Recordings {
   // Where `binding` lies; without a buffer for an empty value.
   static Place place_of(const Schedule& schedule, const Place* places, const OwnPlaces& own, const Binding& binding);
 
+  // As times(), of set `slot`. An API that cannot tell leaves it as it is.
+  virtual bool read_times(uint32_t, std::vector<StepTime>*) { return false; }
+  bool timed() const { return timed_; }
   // The most pieces that a set may have.
   size_t most_pieces() const { return slice_ns_ == 0 ? 1 : std::max<size_t>(1, schedule_.steps.size()); }
 
@@ -142,6 +155,8 @@ class Recordings {
   Kept kept_[kKept];
   uint64_t asked_ = 0;
   uint64_t slice_ns_ = 0;
+  bool timed_ = false;
+  uint32_t last_ = 0;  // set that at() gave last
   uint32_t runs_ = 0;
   std::vector<uint64_t> times_;  // of the steps, in ns: the least that was seen
   std::vector<Stretch> pieces_;

@@ -8,6 +8,7 @@
 //   compiled(control)               kernels that the fake driver has compiled
 //   submits(control, priority)      what it was given to do with a priority
 //   have_priorities(control, have)  its cards have a queue for each priority, or one for all
+//   kStepNs                         what a launch takes by its clock
 //   served(control, priority)       the priority that work of this one has there
 //   expect_no_misuse(control), expect_left_after_loss(control)
 #ifndef VIREO_DELEGATES_GPU_DEVICE_FAULTS_TESTING_H_
@@ -336,6 +337,23 @@ TYPED_TEST_P(GpuFaults, PrioritiesHaveTheirOwnOrder) {
   }
 }
 
+TYPED_TEST_P(GpuFaults, LaunchesAreTimedWhereASessionIsProfiled) {
+  this->start();
+  for (const uint64_t slice_ns : {0, 1}) {
+    typename TestFixture::Session s(this->d_, this->device_, this->host_.table),
+        plain(this->d_, this->device_, this->host_.table);
+    s.slice_ns = slice_ns;
+    s.profile = 1;
+    for (uint32_t r = 0; r < 30; ++r) {
+      ASSERT_EQ(s.run(r), VIREO_OK) << s.fault.text;
+      EXPECT_EQ(s.times(), std::vector<uint64_t>(kDepth, TypeParam::kStepNs)) << "run " << r;
+    }
+    ASSERT_EQ(plain.run(1), VIREO_OK);
+    EXPECT_EQ(plain.times(), std::vector<uint64_t>());
+  }
+  this->end();
+}
+
 TYPED_TEST_P(GpuFaults, BlobsAreChecked) {
   this->start();
   {
@@ -353,7 +371,7 @@ REGISTER_TYPED_TEST_SUITE_P(GpuFaults, LargeCopiesGoInPieces, WantOfDeviceMemory
                             WhatDoesNotEndIsLostAndKeepsItsMemory, ABufferStaysUntilItsCopiesAreDone,
                             RecordingsFollowTheirPlaces, OneKernelIsCompiledOnce, SessionsRunSideBySide,
                             LongWorkHasGaps, CancelDropsThePiecesThatAreLeft, PartsWaitForThePiecesBeforeThem,
-                            PrioritiesHaveTheirOwnOrder, BlobsAreChecked);
+                            PrioritiesHaveTheirOwnOrder, LaunchesAreTimedWhereASessionIsProfiled, BlobsAreChecked);
 
 }  // namespace vireo::gpu::testing
 

@@ -16,10 +16,12 @@ Part::~Part() {
   device_->release(&errors_.block);
 }
 
-void Part::serve(vireo_priority priority, uint64_t slice_ns) {
+void Part::serve(vireo_priority priority, uint64_t slice_ns, bool profile) {
   priority_ = priority;
   slice_ns_ = slice_ns;
+  profile_ = profile;
   bounds_->cut(slice_ns);
+  if (profile) bounds_->time();
 }
 
 bool Part::holds(const Place& at, uint64_t bytes) const {
@@ -109,6 +111,7 @@ vireo_status Part::prepare(const Run& run, Recordings** out, std::string* why) {
     std::vector<uint8_t> tables = std::move(made.data);
     std::unique_ptr<Recordings> recordings = device_->recordings();
     recordings->cut(slice_ns_);
+    if (profile_) recordings->time();
     if (const vireo_status status = recordings->make(std::move(made), why); status != VIREO_OK) return status;
     if (kept_.size() == kKeptExtents) {
       if (tables_of_ == &kept_.back()) tables_of_ = nullptr;
@@ -137,6 +140,7 @@ vireo_status Part::submit(const Run& run, std::string* why) {
     if (const vireo_status status = recordings->at(places_.data(), own_, &pieces); status != VIREO_OK) return status;
     if (source_ == nullptr) bound_ = pieces;
   }
+  newest_ = recordings;
   std::unique_lock<std::mutex> lock(device_->lines_mutex, std::defer_lock);
   if (slice_ns_ != 0) lock.lock();
   cancelled_.store(false);
@@ -239,6 +243,14 @@ vireo_status Part::wait(uint64_t timeout_ns, Found* found) {
   if (status != VIREO_OK) return status;
   if (cancelled_.load()) return VIREO_CANCELLED;
   return take_error(found) ? VIREO_INVALID_ARGUMENT : VIREO_OK;
+}
+
+bool Part::timeline(const std::function<void(const Launch&, const Kernel&, const StepTime&)>& take) const {
+  std::vector<StepTime> times;
+  if (newest_ == nullptr || device_->lost() || !newest_->times(&times)) return false;
+  const Schedule& ran = newest_->schedule();
+  for (size_t s = 0; s < ran.steps.size(); ++s) take(ran.steps[s], ran.kernels[ran.steps[s].kernel], times[s]);
+  return true;
 }
 
 void Part::cancel() {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -41,7 +42,7 @@ class Part {
   Part& operator=(const Part&) = delete;
 
   // How the session wants its work to be done. Before load().
-  void serve(vireo_priority priority, uint64_t slice_ns);
+  void serve(vireo_priority priority, uint64_t slice_ns, bool profile);
   // Makes pipelines. `own` has the places of the schedule's weights and inner values; `source` is there if the schedule
   // is open. On an error *why says what failed.
   vireo_status load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);
@@ -59,6 +60,8 @@ class Part {
   // Hands over the pieces that are left, each when the one before is done. VIREO_INVALID_ARGUMENT: *found says why.
   vireo_status wait(uint64_t timeout_ns, Found* found);
   vireo_fault* fault = nullptr;  // of the last submit, for wait
+  // What each launch of the last run took, in their order. False: it is not known.
+  bool timeline(const std::function<void(const Launch& step, const Kernel& kernel, const StepTime& time)>& take) const;
   // From any thread. Pieces that were not handed over are dropped.
   void cancel();
 
@@ -95,6 +98,8 @@ class Part {
   const std::vector<Commands>* bound_ = nullptr;  // of fixed shapes
   vireo_priority priority_ = VIREO_PRIORITY_NORMAL;
   uint64_t slice_ns_ = 0;
+  bool profile_ = false;
+  Recordings* newest_ = nullptr;                   // of the last submit
   std::vector<DeviceBuffer*> buffers_;             // that it works on, each once
   const std::vector<Commands>* pieces_ = nullptr;  // of the last submit
   size_t next_ = 0;                                // piece to be handed over

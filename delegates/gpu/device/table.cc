@@ -44,6 +44,7 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
   info->memory_bytes = card.memory_bytes;
   info->launch_ns = card.launch_ns;
   if (!card.unified) info->transfer = card.transfer;
+  if (VIREO_HAS(info, max_buffer_bytes)) info->max_buffer_bytes = card.max_buffer_bytes;
   *device = d.gpus[index].get();
   return VIREO_OK;
 }
@@ -92,7 +93,8 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(target, *host, graph, *asked);
       auto* const part = new (with->state) Part(std::move(opened));
-      if (VIREO_HAS(with, slice_ns)) part->serve(with->priority, with->slice_ns);
+      if (VIREO_HAS(with, slice_ns))
+        part->serve(with->priority, with->slice_ns, VIREO_HAS(with, profile) && with->profile != 0);
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
         if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));
@@ -144,6 +146,20 @@ vireo_status wait(void* loaded, uint64_t timeout_ns) {
   part.fault->node = found.node;
   return status;
 }
+vireo_status timeline(void* loaded, void* context, void (*take)(void* context, const vireo_timeline_entry* entry)) {
+  return guarded([&] {
+    const auto tell = [&](const Launch& step, const Kernel& kernel, const StepTime& time) {
+      vireo_timeline_entry entry = VIREO_TIMELINE_ENTRY_INIT;
+      entry.node = step.node;
+      entry.kernel = kernel.name.c_str();
+      entry.begin_ns = time.begin_ns;
+      entry.end_ns = time.end_ns;
+      take(context, &entry);
+    };
+    const bool known = static_cast<const Part*>(loaded)->timeline(tell);
+    return known ? vireo_status{VIREO_OK} : vireo_status{VIREO_UNSUPPORTED};
+  });
+}
 void cancel(void* loaded) { static_cast<Part*>(loaded)->cancel(); }
 void unload(void* loaded) { static_cast<Part*>(loaded)->~Part(); }
 vireo_status health(void* device) { return gpu_of(device).health(); }
@@ -178,6 +194,7 @@ void fill(Driver* d, const char* name) {
   t.health = health;
   t.reset = reset;
   t.telemetry = telemetry;
+  t.timeline = timeline;
   t.release = release;
   add_compiler(&t);
   add_buffers(&t);

@@ -65,6 +65,7 @@ struct Session {
   vireo_math math = VIREO_MATH_EXACT;
   vireo_priority priority = VIREO_PRIORITY_NORMAL;
   uint64_t slice_ns = 0;
+  uint32_t profile = 0;
 
   // The part is compiled for `target`.
   Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const Target& target)
@@ -107,6 +108,7 @@ struct Session {
     with.fault = &fault;
     with.priority = priority;
     with.slice_ns = slice_ns;
+    with.profile = profile;
     return d.load(device, &host, nullptr, &part, &with, &loaded);
   }
   vireo_status bind(void* at, uint64_t from = 0, uint64_t to = kRoom) const {
@@ -143,6 +145,18 @@ struct Session {
     vireo_telemetry now = VIREO_TELEMETRY_INIT;
     EXPECT_EQ(d.telemetry(device, &now), VIREO_OK);
     return now.submits;
+  }
+  // What each launch of the last run took, in ns; none where the device does not tell.
+  std::vector<uint64_t> times() const {
+    std::vector<uint64_t> out;
+    const auto take = [](void* context, const vireo_timeline_entry* entry) {
+      EXPECT_EQ(entry->node, 0u);
+      EXPECT_STREQ(entry->kernel, "add");
+      static_cast<std::vector<uint64_t>*>(context)->push_back(entry->end_ns - entry->begin_ns);
+    };
+    const vireo_status status = d.timeline(loaded, &out, take);
+    EXPECT_EQ(status, out.empty() ? VIREO_UNSUPPORTED : VIREO_OK);
+    return out;
   }
   // How many submits a run takes, without those of its copies.
   uint64_t run_counted() {

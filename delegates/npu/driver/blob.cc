@@ -14,9 +14,10 @@ uint64_t stream_at(uint32_t inputs, uint32_t outputs) {
 uint64_t constants_at(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes) {
   return up(stream_at(inputs, outputs) + stream_bytes);
 }
-uint64_t blob_bytes(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes, uint32_t constant_bytes) {
-  return up(constants_at(inputs, outputs, stream_bytes) + constant_bytes);
+uint64_t nodes_at(const BlobHeader& h) {
+  return up(constants_at(h.inputs, h.outputs, h.stream_bytes) + h.constant_bytes);
 }
+uint64_t blob_bytes(const BlobHeader& h) { return up(nodes_at(h) + sizeof(uint32_t) * uint64_t{h.layers}); }
 
 // FNV-1a over words of eight bytes: a guard against damage, not against intent; open_blob() checks what steers.
 uint64_t hash_of(const uint8_t* data, size_t bytes) {
@@ -47,8 +48,9 @@ const char* open_blob(const MachineConfig& config, const void* data, size_t byte
   if (h.magic != kBlobMagic) return "not a compiled part";
   if (h.version != kBlobVersion) return "compiled by another version of the driver";
   if (h.config != config_number(config)) return "compiled for another machine";
+  if (h.zero != 0) return "not a compiled part";
   if (h.inputs > kMostValues || h.outputs > kMostValues) return "more values than a part may have";
-  if (bytes != blob_bytes(h.inputs, h.outputs, h.stream_bytes, h.constant_bytes)) return "its parts do not fill it";
+  if (bytes != blob_bytes(h)) return "its parts do not fill it";
   const auto* const base = static_cast<const uint8_t*>(data);
   if (h.hash != hash_of(base + sizeof(BlobHeader), bytes - sizeof(BlobHeader))) return "damaged";
   out->header = &h;
@@ -75,6 +77,7 @@ const char* open_blob(const MachineConfig& config, const void* data, size_t byte
   }
   if (seen != (1u << out->stream.header->value_count) - 1 || written != out->stream.header->value_written)
     return "a value has no memory, or is written to on its way in";
+  out->nodes = reinterpret_cast<const uint32_t*>(base + nodes_at(h));
   out->constants = base + constants_at(h.inputs, h.outputs, h.stream_bytes);
   return "";
 }

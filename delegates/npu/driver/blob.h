@@ -7,15 +7,18 @@
 namespace vireo::npu {
 
 constexpr uint32_t kBlobMagic = 0x42504e56;  // "VNPB"
-constexpr uint32_t kBlobVersion = 2;
+constexpr uint32_t kBlobVersion = 3;
 constexpr uint32_t kMostValues = 64;  // that go into a part, and that come out
 
-// The parts follow in this order, each aligned to 64: boundary (inputs, then outputs), stream, constants.
+// The parts follow in this order, each aligned to 64: boundary (inputs, then outputs), stream, constants, the node of
+// each layer, counted in the part.
 struct BlobHeader {
   uint32_t magic, version;
   uint32_t config;  // of the machine that it was made for: config_number()
   uint32_t inputs, outputs;
   uint32_t stream_bytes, constant_bytes, tensor_bytes;
+  uint32_t layers;
+  uint32_t zero;
   uint64_t cycles;
   uint64_t hash;  // of all that follows
 };
@@ -29,14 +32,16 @@ struct BlobView {
   const Boundary* boundary = nullptr;
   Stream stream{};
   const uint8_t* constants = nullptr;
+  const uint32_t* nodes = nullptr;  // of the layers
 };
 
 // In 64 bits on every host: what a header says may be more than there can be.
-uint64_t blob_bytes(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes, uint32_t constant_bytes);
+uint64_t blob_bytes(const BlobHeader& header);
 // Where the parts of a blob begin, for who writes one.
 uint64_t boundary_at();
 uint64_t stream_at(uint32_t inputs, uint32_t outputs);
 uint64_t constants_at(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes);
+uint64_t nodes_at(const BlobHeader& header);
 
 uint64_t hash_of(const uint8_t* data, size_t bytes);
 // All numbers of a machine that change what a stream means or whether it fits.

@@ -1,4 +1,5 @@
 // Which nodes the device takes, and what a part of them becomes.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -157,8 +158,13 @@ vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph*
   header.constant_bytes = static_cast<uint32_t>(compiled.constants.size());
   header.tensor_bytes = static_cast<uint32_t>(compiled.tensor_bytes);
   header.cycles = compiled.counters.cycles;
-  const auto bytes =
-      static_cast<size_t>(blob_bytes(header.inputs, header.outputs, header.stream_bytes, header.constant_bytes));
+  header.layers = static_cast<uint32_t>(g.layers.size());
+  const auto bytes = static_cast<size_t>(blob_bytes(header));
+  std::vector<uint32_t> nodes;  // of the layers
+  for (const Layer& l : g.layers) {
+    const uint32_t* const end = part->nodes + part->node_count;
+    nodes.push_back(static_cast<uint32_t>(std::find(part->nodes, end, static_cast<uint32_t>(l.node)) - part->nodes));
+  }
   std::vector<Boundary> boundary;
   for (uint32_t i = 0; i < part->input_count; ++i) {
     // A value that no layer reads in the end (its shape alone was wanted) needs no place.
@@ -187,6 +193,7 @@ vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph*
   if (header.constant_bytes != 0)
     std::memcpy(to + constants_at(header.inputs, header.outputs, header.stream_bytes), compiled.constants.data(),
                 header.constant_bytes);
+  std::memcpy(to + nodes_at(header), nodes.data(), nodes.size() * sizeof(uint32_t));
   header.hash = hash_of(to + sizeof(header), bytes - sizeof(header));
   std::memcpy(to, &header, sizeof(header));
   if (!d.reports.add(g, compiled, d.config))

@@ -243,7 +243,8 @@ Status Device::run(Part* part, Counters* counters) {
   }
   machine_.faults = part->faults;
   Fault fault;
-  const Status status = machine_.run(b.stream, b.constants, part->tensors, counters, nullptr, 0, &fault, values);
+  const Status status = machine_.run(b.stream, b.constants, part->tensors, counters, part->layers,
+                                     part->layers == nullptr ? 0 : b.header->layers, &fault, values);
   machine_.reset();
   return status;
 }

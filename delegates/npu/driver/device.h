@@ -52,7 +52,8 @@ struct Place {
 
 struct Part {
   BlobView blob;
-  uint8_t* tensors = nullptr;  // region 1
+  uint8_t* tensors = nullptr;       // region 1
+  LayerCounters* layers = nullptr;  // of the last run, in a profiled session
   const vireo_tensor* inputs[kMostValues] = {};
   vireo_tensor* outputs[kMostValues] = {};
   bool bound = false;                  // values lie at `places`, not where the tensors say

@@ -39,13 +39,18 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
   return VIREO_OK;
 }
 
+// A part's state: itself, what each of its layers took, its tensors.
+size_t tensors_in_state(const BlobHeader& h) {
+  return (sizeof(Part) + sizeof(LayerCounters) * h.layers + 63) / 64 * 64;
+}
+
 // The header is read before load() has checked the blob: sizes from it are bounded.
 vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part*,
                        const vireo_memory_request* with, vireo_part_memory* out) {
   if (with->blob == nullptr || with->blob_bytes < sizeof(BlobHeader)) return VIREO_INVALID_MODEL;
   const auto& h = *static_cast<const BlobHeader*>(with->blob);
-  if (h.magic != kBlobMagic || h.tensor_bytes > kDeviceBytes) return VIREO_INVALID_MODEL;
-  out->state_bytes = (sizeof(Part) + 63) / 64 * 64 + h.tensor_bytes;
+  if (h.magic != kBlobMagic || h.tensor_bytes > kDeviceBytes || h.layers > with->blob_bytes) return VIREO_INVALID_MODEL;
+  out->state_bytes = tensors_in_state(h) + h.tensor_bytes;
   out->scratch_bytes = 0;
   return VIREO_OK;
 }
@@ -64,7 +69,8 @@ vireo_status load(void* self, const vireo_host*, const vireo_graph*, const vireo
     p->~Part();
     return VIREO_INVALID_MODEL;
   }
-  p->tensors = static_cast<uint8_t*>(with->state) + (sizeof(Part) + 63) / 64 * 64;
+  p->tensors = static_cast<uint8_t*>(with->state) + tensors_in_state(*p->blob.header);
+  if (VIREO_HAS(with, profile) && with->profile != 0) p->layers = reinterpret_cast<LayerCounters*>(p + 1);
   if (VIREO_HAS(with, priority))
     p->rank = with->priority == VIREO_PRIORITY_HIGH ? 2 : with->priority == VIREO_PRIORITY_LOW ? 0 : 1;
   d.device->load(p);
@@ -100,6 +106,24 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
 vireo_status wait(void* loaded, uint64_t timeout_ns) {
   auto* const p = static_cast<Part*>(loaded);
   return p->device->wait(p, timeout_ns);
+}
+// Layers have no begin of their own: cascades work on several at once. Each takes the cycles in which its command was
+// the oldest at work, and they add up to the whole.
+vireo_status timeline(void* loaded, void* context, void (*take)(void* context, const vireo_timeline_entry* entry)) {
+  const auto* const p = static_cast<const Part*>(loaded);
+  if (p->layers == nullptr) return VIREO_UNSUPPORTED;
+  uint64_t cycles = 0;
+  const uint64_t mhz = p->device->config().clock_mhz;
+  for (uint32_t k = 0; k < p->blob.header->layers; ++k) {
+    vireo_timeline_entry entry = VIREO_TIMELINE_ENTRY_INIT;
+    entry.node = p->blob.nodes[k];
+    entry.kernel = "layer";
+    entry.begin_ns = cycles * 1000 / mhz;
+    cycles += p->layers[k].cycles;
+    entry.end_ns = cycles * 1000 / mhz;
+    take(context, &entry);
+  }
+  return VIREO_OK;
 }
 void cancel(void* loaded) {
   auto* const p = static_cast<Part*>(loaded);
@@ -228,6 +252,7 @@ constexpr vireo_delegate plugin_table() {
   t.compile = compile_part;
   t.wait = wait;
   t.cancel = cancel;
+  t.timeline = timeline;
   t.reset = reset;
   t.telemetry = telemetry;
   return t;

@@ -215,6 +215,41 @@ struct Faulty : ::testing::Test {
   }
 };
 
+// Layers' times add up to the part's, each belongs to a node of the part, and a session that is not profiled has none.
+TEST(NpuDriver, TimesOfNodesAddUpToThePart) {
+  Opened o;
+  Net net(3);
+  net.whole();
+  const auto count = static_cast<uint32_t>(net.g.nodes.size());
+  Part p(o, net, 1, count - 1);
+  ASSERT_EQ(p.compile(), VIREO_OK) << p.fault.text;
+  ASSERT_EQ(p.load(), VIREO_OK);
+  ASSERT_EQ(p.run(), VIREO_OK);
+  struct Times {
+    std::vector<uint64_t> of;
+    uint64_t end = 0;
+  } times;
+  const auto take = [](void* context, const vireo_timeline_entry* e) {
+    auto& t = *static_cast<Times*>(context);
+    ASSERT_LT(e->node, t.of.size());
+    EXPECT_EQ(e->begin_ns, t.end);
+    t.of[e->node] += e->end_ns - e->begin_ns;
+    t.end = e->end_ns;
+  };
+  EXPECT_EQ(o.d->timeline(p.loaded, &times, take), VIREO_UNSUPPORTED);
+  p.profile = 1;
+  ASSERT_EQ(p.load(), VIREO_OK);
+  for (int run = 0; run < 2; ++run) {
+    times = {std::vector<uint64_t>(count - 1), 0};
+    ASSERT_EQ(p.run(), VIREO_OK);
+    EXPECT_TRUE(p.right());
+    ASSERT_EQ(o.d->timeline(p.loaded, &times, take), VIREO_OK);
+    EXPECT_NEAR(static_cast<double>(times.end), p.compiled.time_ns, 0.6 * p.compiled.time_ns);
+    // A node that works beside a longer one may have none of its own.
+    EXPECT_GE(2 * std::count_if(times.of.begin(), times.of.end(), [](uint64_t ns) { return ns != 0; }), count - 1);
+  }
+}
+
 // What waits behind a part that runs is taken by priority: the last to write a result is the one that waited longest.
 TEST(NpuDriver, ThoseOfHighPriorityGoFirst) {
   Opened o;

@@ -262,6 +262,7 @@ struct Part {
   size_t scratch_bytes = 0;
   void* loaded = nullptr;
   vireo_priority priority = VIREO_PRIORITY_NORMAL;
+  uint32_t profile = 0;
   std::vector<vireo_tensor> tensors;
   std::vector<std::vector<uint8_t>> results;
   std::vector<const vireo_tensor*> in;
@@ -321,6 +322,7 @@ struct Part {
     with.state = state->p;
     with.fault = &fault;
     with.priority = priority;
+    with.profile = profile;
     return o.d->load(o.device, &o.host, &net.g, &part, &with, &loaded);
   }
   void unload() {

@@ -55,6 +55,7 @@ struct Pieces {
   std::vector<Boundary> inputs, outputs;
   std::vector<Command> stream;  // its header first
   std::vector<uint8_t> constants;
+  std::vector<uint32_t> nodes;
 
   explicit Pieces(Blob* from) {
     const uint8_t* const at = from->data();
@@ -67,6 +68,7 @@ struct Pieces {
     take(&outputs, boundary_at() + header.inputs * sizeof(Boundary), header.outputs);
     take(&stream, stream_at(header.inputs, header.outputs), header.stream_bytes / sizeof(Command));
     take(&constants, constants_at(header.inputs, header.outputs, header.stream_bytes), header.constant_bytes);
+    take(&nodes, nodes_at(header), header.layers);
   }
   void write(Blob* to, vireo_memory_request* with) {
     BlobHeader& h = header;
@@ -75,7 +77,7 @@ struct Pieces {
     h.stream_bytes = static_cast<uint32_t>(stream.size() * sizeof(Command));
     auto* const first = reinterpret_cast<StreamHeader*>(stream.data());
     first->command_count = static_cast<uint32_t>(stream.size()) - 1;
-    const auto size = static_cast<size_t>(blob_bytes(h.inputs, h.outputs, h.stream_bytes, h.constant_bytes));
+    const auto size = static_cast<size_t>(blob_bytes(h));
     auto* const at = static_cast<uint8_t*>(to->reserve(size));
     const auto put = [at](const auto& from, uint64_t offset) {
       if (!from.empty()) std::memcpy(at + offset, from.data(), from.size() * sizeof(from[0]));
@@ -84,6 +86,7 @@ struct Pieces {
     put(outputs, boundary_at() + h.inputs * sizeof(Boundary));
     put(stream, stream_at(h.inputs, h.outputs));
     put(constants, constants_at(h.inputs, h.outputs, h.stream_bytes));
+    put(nodes, nodes_at(h));
     h.hash = hash_of(at + sizeof(h), size - sizeof(h));
     std::memcpy(at, &h, sizeof(h));
     with->blob = at;

@@ -22,10 +22,12 @@ struct Control {
   bool same_uuid = false;
   bool queue = true, timeline = true;
   uint32_t queues = 1;
-  bool shares_memory = false;  // an integrated card: all memory is mapped
-  bool cpu = false;            // it computes on the CPU
-  bool imports = false;        // VK_EXT_external_memory_host
-  bool matrices = false;       // VK_KHR_cooperative_matrix
+  uint32_t time_bits = 12;
+  std::atomic<uint64_t> now{0};  // what stamps say, above their bits as well
+  bool shares_memory = false;    // an integrated card: all memory is mapped
+  bool cpu = false;              // it computes on the CPU
+  bool imports = false;          // VK_EXT_external_memory_host
+  bool matrices = false;         // VK_KHR_cooperative_matrix
   uint64_t memory_bytes = 64u << 20;
 
   // Calls that may fail are counted; call number `fail_at` gives `result`, and all later ones where `for_ever`.

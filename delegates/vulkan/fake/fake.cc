@@ -65,6 +65,10 @@ struct Commands {
   uint32_t push[32] = {};
   std::vector<VkBuffer> uses;
 };
+struct Queries : Counted<Queries> {
+  std::vector<uint64_t> times;
+  std::vector<bool> there;
+};
 struct Pool : Counted<Pool> {
   std::vector<Commands*> commands;
   std::vector<Set*> sets;
@@ -213,6 +217,7 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice, VkPhysi
   l.maxPushConstantsSize = 128;
   l.maxStorageBufferRange = 1u << 27;
   l.minStorageBufferOffsetAlignment = 16;
+  l.timestampPeriod = 10;
 }
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDeviceProperties2* out) {
   GetPhysicalDeviceProperties(d, &out->properties);
@@ -258,6 +263,7 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevi
     out[0] = {};
     out[0].queueFlags = g_control.queue ? VK_QUEUE_COMPUTE_BIT : VK_QUEUE_TRANSFER_BIT;
     out[0].queueCount = g_control.queues;
+    out[0].timestampValidBits = g_control.time_bits;
   }
   *count = 1;
 }
@@ -454,6 +460,43 @@ VKAPI_ATTR void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer c, VkBuffer from, VkBuf
     std::memcpy(object<Buffer>(to).memory->bytes + r.dstOffset, object<Buffer>(from).memory->bytes + r.srcOffset,
                 r.size);
   });
+}
+
+// ---- Times: each stamp is 7 ticks behind the one before it.
+
+VKAPI_ATTR VkResult VKAPI_CALL CreateQueryPool(VkDevice, const VkQueryPoolCreateInfo* info,
+                                               const VkAllocationCallbacks*, VkQueryPool* out) {
+  const VkResult result = make<Queries>(out);
+  if (result != VK_SUCCESS) return result;
+  object<Queries>(*out).times.resize(info->queryCount);
+  object<Queries>(*out).there.resize(info->queryCount);
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL DestroyQueryPool(VkDevice, VkQueryPool h, const VkAllocationCallbacks*) {
+  destroy<Queries>(h);
+}
+VKAPI_ATTR void VKAPI_CALL CmdResetQueryPool(VkCommandBuffer c, VkQueryPool pool, uint32_t first, uint32_t count) {
+  object<Commands>(c).list.emplace_back([pool, first, count] {
+    for (uint32_t q = first; q < first + count; ++q) object<Queries>(pool).there[q] = false;
+  });
+}
+VKAPI_ATTR void VKAPI_CALL CmdWriteTimestamp(VkCommandBuffer c, VkPipelineStageFlagBits, VkQueryPool pool,
+                                             uint32_t query) {
+  object<Commands>(c).list.emplace_back([pool, query] {
+    auto& q = object<Queries>(pool);
+    g_control.misuse += q.there[query] ? 1 : 0;
+    q.there[query] = true;
+    q.times[query] = (g_control.now += 7) & 0xfff;
+  });
+}
+VKAPI_ATTR VkResult VKAPI_CALL GetQueryPoolResults(VkDevice, VkQueryPool pool, uint32_t first, uint32_t count, size_t,
+                                                   void* out, VkDeviceSize, VkQueryResultFlags) {
+  const auto& q = object<Queries>(pool);
+  for (uint32_t i = first; i < first + count; ++i) {
+    if (!q.there[i]) return VK_NOT_READY;
+  }
+  std::memcpy(out, q.times.data() + first, count * sizeof(uint64_t));
+  return VK_SUCCESS;
 }
 
 // ---- Work: done as late as it may be, when somebody looks at its semaphore and the card does not hang. So what relies
