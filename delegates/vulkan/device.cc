@@ -183,6 +183,21 @@ vireo_status Device::take(VkResult result) {
   return status_of(result);
 }
 
+// Drivers compare the head as well; not all did so at all times.
+void Device::take_code(const void* code, size_t bytes) {
+  struct Head {  // VkPipelineCacheHeaderVersionOne
+    uint32_t bytes, version, vendor, device;
+    uint8_t uuid[VK_UUID_SIZE];
+  } head = {};
+  if (bytes < sizeof(head)) return;
+  std::memcpy(&head, code, sizeof(head));
+  if (head.bytes != sizeof(head) || head.version != VK_PIPELINE_CACHE_HEADER_VERSION_ONE ||
+      head.vendor != card_.vendor_number || head.device != card_.device_number ||
+      std::memcmp(head.uuid, card_.cache_uuid, sizeof(head.uuid)) != 0)
+    return;
+  (void)pipelines_->take(code, bytes);
+}
+
 // ---- Memory
 
 bool Device::find_type(uint32_t allowed, Use use, uint32_t* out) const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "delegates/gpu/device/device.h"
 #include "delegates/vulkan/instance.h"
@@ -46,6 +47,10 @@ class Device final : public gpu::Device {
   vireo_handle_kind handle_kind() const override { return VIREO_HANDLE_VULKAN; }
   // Hands `result` back as the host's status, and remembers a loss.
   vireo_status take(VkResult result);
+
+  std::vector<uint8_t> code() override { return pipelines_->data(); }
+  void take_code(const void* code, size_t bytes) override;
+  uint64_t compiled() override { return pipelines_->compiled(); }
 
   vireo_status allocate(uint64_t bytes, Use use, Block* out) override;
   vireo_status import(void* memory, uint64_t bytes, Block* out) override;

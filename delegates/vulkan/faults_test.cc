@@ -85,6 +85,56 @@ TEST_F(FaultsTest, CardsWithoutTimestampsTellNoTimes) {
   end();
 }
 
+// What the driver compiled goes to the host's cache once, and from there to the driver of the next process. What is not
+// of this very driver, or no such thing at all, is not shown to it.
+TEST_F(FaultsTest, CompiledKernelsAreKeptForOtherProcesses) {
+  struct Kept {
+    std::vector<uint8_t> code;
+    int puts = 0;
+  } kept;
+  vireo_cache cache = VIREO_CACHE_INIT;
+  cache.context = &kept;
+  cache.get = [](void* self, const char*, size_t* bytes) -> const void* {
+    const auto& k = *static_cast<Kept*>(self);
+    *bytes = k.code.size();
+    return k.code.empty() ? nullptr : k.code.data();
+  };
+  cache.put = [](void* self, const char*, const void* data, size_t bytes) {
+    auto& k = *static_cast<Kept*>(self);
+    k.code.assign(static_cast<const uint8_t*>(data), static_cast<const uint8_t*>(data) + bytes);
+    ++k.puts;
+  };
+  const auto process = [&] {
+    control_->caches_taken = 0;
+    start();
+    for (uint32_t i = 0; i < 2; ++i) {
+      Session s(d_, device_, host_.table);
+      s.cache = &cache;
+      EXPECT_EQ(s.run(i), VIREO_OK) << s.fault.text;
+      Session beside(d_, device_, host_.table);  // has its kernels there
+      beside.cache = &cache;
+      EXPECT_EQ(beside.run(i), VIREO_OK) << beside.fault.text;
+    }
+    end();
+    return control_->caches_taken.load();
+  };
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(kept.puts, 2);  // the second session compiles anew: nobody had the kernel any more
+  const std::vector<uint8_t> good = kept.code;
+  EXPECT_EQ(process(), 1);
+  control_->cache_uuid = 8;  // the driver was updated
+  kept.code = good;
+  EXPECT_EQ(process(), 0);
+  control_->cache_uuid = 7;
+  for (const size_t byte : {0, 4, 8, 12, 16, 31}) {
+    kept.code = good;
+    kept.code[byte] ^= 1;
+    EXPECT_EQ(process(), 0) << "byte " << byte;
+  }
+  kept.code.assign(good.begin(), good.begin() + 20);
+  EXPECT_EQ(process(), 0);
+}
+
 TEST_F(FaultsTest, EachCardIsOneDevice) {
   control_->cards = 3;
   EXPECT_EQ(devices(), "vulkan vulkan1 vulkan2 ");

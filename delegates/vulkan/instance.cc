@@ -223,6 +223,9 @@ std::string read_card(const InstanceFunctions& call, ListCooperativeMatrices lis
 
   std::memcpy(card->uuid, id.deviceUUID, sizeof(card->uuid));
   card->vendor = vendor_of(first.vendorID);
+  card->vendor_number = first.vendorID;
+  card->device_number = first.deviceID;
+  std::memcpy(card->cache_uuid, first.pipelineCacheUUID, sizeof(card->cache_uuid));
   char number[32];
   std::snprintf(number, sizeof(number), "%08x", first.driverVersion);
   card->driver = says_driver ? std::string(driver.driverName) + " " + driver.driverInfo : std::string(number);

@@ -21,6 +21,8 @@ struct Card : gpu::Facts {
   std::string name;  // the driver's, of the chip
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint8_t uuid[VK_UUID_SIZE] = {};
+  uint32_t vendor_number = 0, device_number = 0;
+  uint8_t cache_uuid[VK_UUID_SIZE] = {};  // of what this driver compiles for it
   uint32_t queue_family = 0;
   uint32_t queues = 1;     // of that family
   uint32_t time_bits = 0;  // of its timestamps; 0: it has none

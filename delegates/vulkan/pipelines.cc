@@ -102,6 +102,7 @@ VkResult Pipelines::compile(const gpu::Kernel& kernel, Pipeline* out) {
   result = call_.CreateComputePipelines(device_, cache_, 1, &info, nullptr, &out->handle);
   call_.DestroyShaderModule(device_, module, nullptr);
   if (result == VK_SUCCESS) {
+    ++compiled_;
     out->owner = this;
   } else {
     out->handle = VK_NULL_HANDLE;

@@ -2,6 +2,7 @@
 #ifndef VIREO_DELEGATES_VULKAN_PIPELINES_H_
 #define VIREO_DELEGATES_VULKAN_PIPELINES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,8 @@ class Pipelines {
   bool take(const void* data, size_t bytes);
   // What the driver keeps of all kernels that were compiled or taken; empty where it keeps nothing.
   std::vector<uint8_t> data();
+  // How many kernels were compiled, or found in what was taken.
+  uint64_t compiled() const { return compiled_.load(); }
   // From now on nothing is destroyed: the device must not be called any more.
   void leave() { left_ = true; }
 
@@ -58,6 +61,7 @@ class Pipelines {
   const VkDevice device_;
   VkPipelineCache cache_ = VK_NULL_HANDLE;  // NULL where the driver gave none: slower, and right
   bool left_ = false;
+  std::atomic<uint64_t> compiled_{0};
   std::shared_mutex cache_mutex_;                            // alone: who merges into cache_
   std::mutex mutex_;                                         // of the layouts
   std::map<uint32_t, VkDescriptorSetLayout> sets_;           // by bindings

@@ -4,6 +4,9 @@
 #include "runtime/devices/fault.h"
 #include "runtime/prepare/arena_plan.h"
 #include "sdk/base/config.h"
+#if VIREO_CACHE && VIREO_JOINED
+#include "runtime/platform/driver_cache.h"
+#endif
 
 namespace vireo {
 
@@ -248,6 +251,12 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     with.packed = packed.list().data;
     with.packed_at = device.delegate->bind == nullptr ? nullptr : packed.list().at;
   }
+#if VIREO_CACHE && VIREO_JOINED
+  // Of an encrypted model nothing is kept in plain.
+  const char* const folder = choice.part == nullptr || p_.header().cipher_offset != 0 ? nullptr : options_.cache;
+  DriverCache cache(*l_.model->runtime, device, folder, options_.cache_bytes);
+  with.cache = cache.table();
+#endif
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, &with, &step->call.loaded);
   if (status != VIREO_OK) {

@@ -1,6 +1,5 @@
 #include "runtime/platform/pack_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,15 +15,11 @@
 
 #include "runtime/devices/compiled.h"
 #include "runtime/devices/runtime.h"
+#include "runtime/platform/cache_folder.h"
 #include "sdk/base/config.h"
 
 namespace vireo {
 namespace {
-
-constexpr char kEnding[] = ".vpack";
-constexpr char kTemporary[] = ".vpack-part";
-constexpr time_t kFreshSeconds = 3600;     // how exactly "longest not used" is known: each use would write an inode
-constexpr time_t kAbandonedSeconds = 900;  // after which a temporary file has lost its writer
 
 void tell(const vireo_model& model, vireo_log_level level, const char* what, const char* path, const char* why) {
   const vireo_runtime* rt = model.runtime;
@@ -44,56 +39,14 @@ uint64_t boot() {
   return n <= 0 ? 0 : pack_hash(text, static_cast<size_t>(n)) | 1;
 }
 
-bool join(char (&out)[PATH_MAX], const char* folder, const char* name) {
-  const int n = snprintf(out, sizeof(out), "%s/%s", folder, name);
-  return n > 0 && static_cast<size_t>(n) < sizeof(out);
-}
-
 // The model's file: the first half of its root says which, the rest stands in the header.
 bool path_of(const vireo_model& model, const char* folder, char (&out)[PATH_MAX]) {
   char name[64];
   const uint8_t* const root = model.program.header().root;
   for (int i = 0; i < 16; ++i) snprintf(name + 2 * i, 3, "%02x", root[i]);
   snprintf(name + 32, sizeof(name) - 32, "-%x-%x%s", static_cast<unsigned>(vireo_version()),
-           static_cast<unsigned>(kPackVersion), kEnding);
-  return join(out, folder, name);
-}
-
-bool ends_with(const char* text, const char* end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-// Others could change what anybody may write; what belongs to root serves all.
-bool is_ours(const struct stat& info) {
-  return S_ISREG(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0) && (info.st_mode & 022) == 0;
-}
-
-bool make_folders(const char* folder) {
-  char path[PATH_MAX];
-  const size_t n = strlen(folder);
-  if (n == 0 || n >= sizeof(path)) return false;
-  memcpy(path, folder, n + 1);
-  for (char* p = path + 1; *p != 0; ++p) {
-    if (*p != '/') continue;
-    *p = 0;
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return false;
-    *p = '/';
-  }
-  return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-bool write_all(int fd, const void* data, uint64_t bytes) {
-  const auto* p = static_cast<const uint8_t*>(data);
-  while (bytes > 0) {
-    const size_t piece = bytes < (1u << 30) ? static_cast<size_t>(bytes) : size_t{1} << 30;
-    const ssize_t done = write(fd, p, piece);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    p += done;
-    bytes -= static_cast<uint64_t>(done);
-  }
-  return true;
+           static_cast<unsigned>(kPackVersion), cache_folder::kEnding);
+  return cache_folder::join(out, folder, name);
 }
 
 // After a restart contents may be missing that had not reached the disk: they were compared, so until the next start
@@ -129,46 +82,16 @@ bool says_the_same(const PackEntry& a, const Contents& in_a, const PackEntry& b,
 
 bool write_set(int fd, Span<const PackEntry> entries, const Contents* contents, const PackHeader& header) {
   static const uint8_t kZeros[kPackAlignment] = {};
-  bool good =
-      write_all(fd, &header, sizeof(header)) && write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
+  bool good = cache_folder::write_all(fd, &header, sizeof(header)) &&
+              cache_folder::write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
   uint64_t at = sizeof(header) + entries.size() * sizeof(PackEntry);
   for (size_t i = 0; good && i < entries.size(); ++i) {
-    good = write_all(fd, kZeros, entries[i].offset - at) && write_all(fd, contents[i].head, contents[i].head_bytes()) &&
-           write_all(fd, contents[i].data, contents[i].data_bytes(entries[i]));
+    good = cache_folder::write_all(fd, kZeros, entries[i].offset - at) &&
+           cache_folder::write_all(fd, contents[i].head, contents[i].head_bytes()) &&
+           cache_folder::write_all(fd, contents[i].data, contents[i].data_bytes(entries[i]));
     at = entries[i].offset + entries[i].bytes;
   }
-  return good && write_all(fd, kZeros, header.bytes - at);
-}
-
-// Removes abandoned temporary files, and sets until the folder takes no more than `most`.
-void bound(const char* folder, uint64_t most) {
-  for (;;) {
-    DIR* const list = opendir(folder);
-    if (list == nullptr) return;
-    uint64_t sum = 0;
-    char path[PATH_MAX], oldest[PATH_MAX];
-    time_t when = 0;
-    oldest[0] = 0;
-    while (const struct dirent* entry = readdir(list)) {
-      struct stat info;
-      const bool part = ends_with(entry->d_name, kTemporary);
-      if ((!part && !ends_with(entry->d_name, kEnding)) || !join(path, folder, entry->d_name) ||
-          lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
-        continue;
-      }
-      if (part) {
-        if (time(nullptr) - info.st_mtime > kAbandonedSeconds) unlink(path);
-        continue;
-      }
-      sum += static_cast<uint64_t>(info.st_size);
-      if (oldest[0] == 0 || info.st_mtime < when) {
-        when = info.st_mtime;
-        memcpy(oldest, path, strlen(path) + 1);
-      }
-    }
-    closedir(list);
-    if (sum <= most || oldest[0] == 0 || unlink(oldest) != 0) return;
-  }
+  return good && cache_folder::write_all(fd, kZeros, header.bytes - at);
 }
 
 // What a file gets: the entries that it has, and what the model's sessions packed and compiled, sorted by their names.
@@ -291,35 +214,12 @@ bool check_model(const vireo_model& model, const char* folder) {
   return true;
 }
 
-// A new file in the folder under a name that nobody else has; its path in `out`. Below 0: errno says why.
-int open_temporary(const char* folder, char (&out)[PATH_MAX]) {
-  char name[96];
-  struct timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);
-  snprintf(name, sizeof(name), "%lx-%lx-%lx%s", static_cast<long>(getpid()), static_cast<long>(now.tv_sec),
-           static_cast<long>(now.tv_nsec), kTemporary);
-  errno = ENAMETOOLONG;
-  if (!join(out, folder, name)) return -1;
-  errno = ENOENT;  // where the folder has no name
-  if (!make_folders(folder)) return -1;
-  return open(out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
 // Under another name first, so that nobody sees half a file at `path`. The error's number, 0: none.
 int write_file(const char* folder, const char* path, const NewSet& made, const PackHeader& header) {
   char temporary[PATH_MAX];
-  const int fd = open_temporary(folder, temporary);
+  const int fd = cache_folder::open_temporary(folder, temporary);
   if (fd < 0) return errno;
-  bool written = write_set(fd, made.entries(), made.contents(), header);
-  int error = errno;
-  if (close(fd) != 0) {
-    if (written) error = errno;
-    written = false;
-  }
-  if (written && rename(temporary, path) == 0) return 0;
-  if (written) error = errno;
-  unlink(temporary);
-  return error;
+  return cache_folder::finish(fd, write_set(fd, made.entries(), made.contents(), header), temporary, path);
 }
 
 }  // namespace
@@ -357,7 +257,7 @@ void PackCache::open(const vireo_model& model, const char* folder) {
   struct stat info;
   const char* why = nullptr;
   void* p = MAP_FAILED;
-  if (fstat(fd, &info) != 0 || !is_ours(info)) {
+  if (fstat(fd, &info) != 0 || !cache_folder::is_ours(info)) {
     why = "another user's, or others may write to it";
   } else if (info.st_size < static_cast<off_t>(sizeof(PackHeader))) {
     why = "cut short";
@@ -381,7 +281,7 @@ void PackCache::open(const vireo_model& model, const char* folder) {
       }
     }
   }
-  if (why == nullptr && time(nullptr) - info.st_mtime > kFreshSeconds) (void)futimens(fd, nullptr);
+  if (why == nullptr && time(nullptr) - info.st_mtime > cache_folder::kFreshSeconds) (void)futimens(fd, nullptr);
   close(fd);
   void* const memory = why == nullptr ? model.runtime->allocate(sizeof(File)) : nullptr;
   if (memory == nullptr) {
@@ -413,7 +313,7 @@ void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most
   const PackHeader header = pack_header(made.entries(), bytes, model.program.header().root, vireo_version(), boot());
   if (const int error = write_file(folder, path, made, header); error != 0)
     tell(model, VIREO_LOG_WARNING, "cannot write to", folder, strerror(error));
-  bound(folder, most);
+  cache_folder::bound(folder, most);
 }
 
 void PackCache::release(const vireo_allocator& allocator) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +19,15 @@ namespace vireo {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::vector<uint8_t> read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write(const fs::path& path, const std::vector<uint8_t>& bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
 
 class CompiledTest : public testing::Test {
  protected:
@@ -90,6 +101,67 @@ TEST_F(CompiledTest, AnotherDriverCompilesAnew) {
   Load first(bytes_);
   EXPECT_EQ(first.answer(folder_), wanted_);
   EXPECT_EQ(device.compiles, 0);
+}
+
+// What a driver compiled is kept for it, and for nobody else. A file that is damaged anywhere, cut short, longer, under
+// another name or writable for others is left alone, and written anew.
+TEST_F(CompiledTest, WhatADriverKeptIsItsOwn) {
+  const auto found_by = [&](const std::string& code, const std::string& folder) {
+    device.code = code;
+    device.code_kept.clear();
+    Load load(bytes_);
+    EXPECT_EQ(load.answer(folder), wanted_);
+    const std::vector<std::string> found = device.code_kept;
+    device.code.clear();
+    EXPECT_EQ(found.size(), 2u);  // two parts; what the first keeps the second finds
+    return found.empty() ? std::string() : found[0];
+  };
+  const auto file = [&] {
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename().string().rfind("driver-", 0) == 0) return entry.path();
+    }
+    return fs::path();
+  };
+  EXPECT_EQ(found_by("one", ""), "none");
+  EXPECT_EQ(found_by("one", folder_), "");
+  EXPECT_EQ(found_by("two", folder_), "one");
+  const fs::path of_one = file();
+  device.driver = "2";
+  EXPECT_EQ(found_by("two", folder_), "");
+  EXPECT_EQ(found_by("three", folder_), "two");
+  device.driver = "1";
+  EXPECT_EQ(found_by("three", folder_), "one");
+
+  const std::vector<uint8_t> good = read(of_one);
+  ASSERT_GT(good.size(), 512u);
+  const auto refuses = [&](const std::vector<uint8_t>& bytes) {
+    write(of_one, bytes);
+    EXPECT_EQ(found_by("one", folder_), "");
+    EXPECT_EQ(read(of_one), good) << "written anew";
+  };
+  for (size_t i = 0; i < good.size(); i += i < 48 ? 5 : 61) {
+    std::vector<uint8_t> bad = good;
+    bad[i] ^= 0x10;
+    SCOPED_TRACE("byte " + std::to_string(i));
+    i<28 || i> 31 ? refuses(bad) : void();  // those are nobody's
+  }
+  for (const size_t size : {size_t{0}, size_t{100}, size_t{512}, good.size() - 1}) {
+    SCOPED_TRACE(size);
+    refuses({good.begin(), good.begin() + static_cast<ptrdiff_t>(size)});
+  }
+  std::vector<uint8_t> longer = good;
+  longer.push_back(0);
+  refuses(longer);
+  fs::permissions(of_one, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(found_by("one", folder_), "");
+  EXPECT_EQ(found_by("one", folder_), "one");
+  // Another driver's, under this one's name.
+  device.driver = "2";
+  fs::remove(of_one);
+  const std::vector<uint8_t> other = read(file());
+  device.driver = "1";
+  write(of_one, other);
+  EXPECT_EQ(found_by("one", folder_), "");
 }
 
 TEST_F(CompiledTest, WhatIsRefusedIsNotTriedAgain) {

@@ -67,6 +67,8 @@ struct Joiner {
   uint64_t max_buffer_bytes = 0;                           // read when a runtime is made
   uint64_t buffer_bytes = 0;                               // of all buffers that are there
   bool tells_time = true;                                  // timeline() has an answer
+  std::string code;                                        // that loads keep in a cache, where it is not empty
+  std::vector<std::string> code_kept;                      // what they found there before; "none": no cache
 } device;
 
 struct Instruction {
@@ -330,6 +332,14 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   EXPECT_EQ(host->value(graph, static_cast<uint32_t>(part->inputs[0]), &first), VIREO_OK);
   for (uint32_t k = 0; first.is_static == 0 && k < part->node_count && k < 64; ++k)
     p->nodes[p->node_count++] = part->nodes[k];
+  if (!device.code.empty()) {
+    size_t bytes = 0;
+    const void* const kept = with->cache == nullptr ? nullptr : with->cache->get(with->cache->context, "code", &bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(kept) % 64, 0u);
+    device.code_kept.push_back(with->cache == nullptr ? "none" : std::string(static_cast<const char*>(kept), bytes));
+    if (with->cache != nullptr && kept == nullptr)
+      with->cache->put(with->cache->context, "code", device.code.data(), device.code.size());
+  }
   ++device.loaded;
   ++device.parts;
   {

@@ -175,6 +175,13 @@ class Device {
   // What a VIREO_HANDLE_... of a block's handle is.
   virtual vireo_handle_kind handle_kind() const = 0;
 
+  // What the driver made of kernels, for other processes; empty where it keeps nothing, or by itself.
+  virtual std::vector<uint8_t> code() { return {}; }
+  // code() of another process. What is not of this very card and driver is left alone.
+  virtual void take_code(const void*, size_t) {}
+  // How many kernels the driver compiled.
+  virtual uint64_t compiled() { return 0; }
+
   virtual vireo_status allocate(uint64_t bytes, Use use, Block* out) = 0;
   // The host's memory as it lies. VIREO_UNSUPPORTED: the driver does not take it.
   virtual vireo_status import(void* memory, uint64_t bytes, Block* out) = 0;
@@ -218,6 +225,9 @@ class Device {
   uint64_t submits() const { return submits_.load(std::memory_order_relaxed); }
 
   std::mutex lines_mutex;  // guards DeviceBuffer::line, and what is left of its parts
+
+  std::atomic<bool> took_code{false};  // a cache was looked at
+  std::atomic<uint64_t> kept_code{0};  // compiled() when it was written last
 
   uint64_t cancel_ns = 2'000'000'000;          // how long a cancelled submit may take to come to its end
   uint64_t copy_ns = VIREO_DEVICE_TIMEOUT_NS;  // how long a copy waits for the work before it

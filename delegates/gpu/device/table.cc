@@ -66,6 +66,24 @@ bool is_ours(const Target& target, const vireo_host& host, const vireo_graph* gr
   return bytes.size() == with.blob_bytes && std::memcmp(bytes.data(), with.blob, bytes.size()) == 0;
 }
 
+constexpr char kCode[] = "kernels";
+
+// Before the first part is loaded, kernels that another process has had compiled.
+void take_code(Device& device, const vireo_cache& cache) {
+  if (device.took_code.exchange(true)) return;
+  size_t bytes = 0;
+  const void* const code = cache.get(cache.context, kCode, &bytes);
+  if (code == nullptr) return;
+  device.take_code(code, bytes);
+}
+
+void keep_code(Device& device, const vireo_cache& cache) {
+  const uint64_t compiled = device.compiled();
+  if (device.kept_code.exchange(compiled) == compiled) return;
+  const std::vector<uint8_t> code = device.code();
+  if (!code.empty()) cache.put(cache.context, kCode, code.data(), code.size());
+}
+
 vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
                   const vireo_load_request* with, void** loaded) {
   return guarded([&] {
@@ -92,11 +110,15 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       if (with->state_at != nullptr) own.data = place_at(*with->state_at);
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(target, *host, graph, *asked);
+      const vireo_cache* const cache = VIREO_HAS(with, cache) ? with->cache : nullptr;
+      if (cache != nullptr) take_code(*opened, *cache);
+      Device& on = *opened;
       auto* const part = new (with->state) Part(std::move(opened));
       if (VIREO_HAS(with, slice_ns))
         part->serve(with->priority, with->slice_ns, VIREO_HAS(with, profile) && with->profile != 0);
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
+        if (cache != nullptr) keep_code(on, *cache);
         if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));
         *loaded = part;
         return status;

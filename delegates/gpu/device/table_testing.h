@@ -66,6 +66,7 @@ struct Session {
   vireo_priority priority = VIREO_PRIORITY_NORMAL;
   uint64_t slice_ns = 0;
   uint32_t profile = 0;
+  const vireo_cache* cache = nullptr;
 
   // The part is compiled for `target`.
   Session(const vireo_delegate* delegate, void* on, const vireo_host& with, const Target& target)
@@ -109,6 +110,7 @@ struct Session {
     with.priority = priority;
     with.slice_ns = slice_ns;
     with.profile = profile;
+    with.cache = cache;
     return d.load(device, &host, nullptr, &part, &with, &loaded);
   }
   vireo_status bind(void* at, uint64_t from = 0, uint64_t to = kRoom) const {

@@ -23,6 +23,7 @@ struct Control {
   bool queue = true, timeline = true;
   uint32_t queues = 1;
   uint32_t time_bits = 12;
+  uint8_t cache_uuid = 7;        // of the driver's compiled kernels
   std::atomic<uint64_t> now{0};  // what stamps say, above their bits as well
   bool shares_memory = false;    // an integrated card: all memory is mapped
   bool cpu = false;              // it computes on the CPU
@@ -41,6 +42,7 @@ struct Control {
   std::atomic<int64_t> instances{0};              // of these, the instances
   std::atomic<int64_t> misuse{0};                 // objects that were destroyed while the card worked with them
   std::atomic<int64_t> taken{0};                  // bytes of memory that were allocated and not freed
+  std::atomic<int64_t> caches_taken{0};           // made with what another process kept
   std::atomic<int64_t> submits[3] = {};           // by vireo_priority
   std::atomic<int64_t> pipelines{0}, uploads{0};  // made, and copies run, since the beginning
 };

@@ -204,6 +204,8 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice, VkPhysi
   *out = {};
   out->apiVersion = g_control.version;
   out->vendorID = 0x10de;
+  out->deviceID = 0x1234;
+  out->pipelineCacheUUID[0] = g_control.cache_uuid;
   out->deviceType = g_control.cpu             ? VK_PHYSICAL_DEVICE_TYPE_CPU
                     : g_control.shares_memory ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU
                                               : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
@@ -350,16 +352,29 @@ VKAPI_ATTR VkResult VKAPI_CALL GetMemoryHostPointerPropertiesEXT(VkDevice, VkExt
   }                                                                                                               \
   VKAPI_ATTR void VKAPI_CALL Destroy##Name(VkDevice, Handle h, const VkAllocationCallbacks*) { destroy<Thing>(h); }
 VIREO_FAKE_THING(ShaderModule, VkShaderModuleCreateInfo, VkShaderModule)
-VIREO_FAKE_THING(PipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache)
 VIREO_FAKE_THING(PipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout)
 VIREO_FAKE_THING(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout)
 #undef VIREO_FAKE_THING
-// It keeps one word.
+VKAPI_ATTR VkResult VKAPI_CALL CreatePipelineCache(VkDevice, const VkPipelineCacheCreateInfo* info,
+                                                   const VkAllocationCallbacks*, VkPipelineCache* out) {
+  g_control.caches_taken += info->initialDataSize != 0 ? 1 : 0;
+  return make<Thing>(out);
+}
+VKAPI_ATTR void VKAPI_CALL DestroyPipelineCache(VkDevice, VkPipelineCache h, const VkAllocationCallbacks*) {
+  destroy<Thing>(h);
+}
+// It keeps its head and one word.
+struct Kept {
+  uint32_t bytes = 32, version = VK_PIPELINE_CACHE_HEADER_VERSION_ONE, vendor = 0x10de, device = 0x1234;
+  uint8_t uuid[VK_UUID_SIZE] = {};
+  uint32_t word = 0x4b455054;
+};
 VKAPI_ATTR VkResult VKAPI_CALL GetPipelineCacheData(VkDevice, VkPipelineCache, size_t* bytes, void* out) {
-  constexpr uint32_t kKept = 0x4b455054;
+  Kept kept;
+  kept.uuid[0] = g_control.cache_uuid;
   const VkResult result = fate();
-  if (result == VK_SUCCESS && out != nullptr) std::memcpy(out, &kKept, sizeof(kKept));
-  *bytes = sizeof(kKept);
+  if (result == VK_SUCCESS && out != nullptr) std::memcpy(out, &kept, sizeof(kept));
+  *bytes = sizeof(kept);
   return result;
 }
 VKAPI_ATTR VkResult VKAPI_CALL MergePipelineCaches(VkDevice, VkPipelineCache, uint32_t, const VkPipelineCache*) {
