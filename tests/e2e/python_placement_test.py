@@ -129,6 +129,27 @@ class Placement(Base):
             with self.subTest(call.__name__), self.assertRaisesRegex(KeyError, "a table of times"):
                 call(preference=self.vireo.Preference(fails))
 
+    def test_carried_state_is_saved_and_set(self):
+        path = support.convert(support.ROOT / "tests/fuzz/corpus/onnx/state.onnx", "python_state", "--state", "present=past")
+        x = [self.np.full((1, 1, 4), k, self.np.float32) for k in range(5)]
+        with self.vireo.Model(path).session() as one, self.vireo.Model(path).session() as other:
+            for k in range(3):
+                present = one.run(x[k])[1]
+            saved = one.state()
+            self.assertEqual(list(saved), ["past"])
+            self.np.testing.assert_array_equal(saved["past"], present)
+            wanted = one.run(x[3])
+            self.np.testing.assert_array_equal(saved["past"], present)  # a copy
+            other.set_state(saved)
+            for got, want in zip(other.run(x[3]), wanted):
+                self.np.testing.assert_array_equal(got, want)
+            other.reset()
+            self.assertFalse(other.state()["past"].any())
+            with self.assertRaisesRegex(self.vireo.VireoError, r"state 'past' takes float32 \[1, 3, 4\], got float32 \[3, 4\]"):
+                other.set_state({"past": saved["past"][0]})
+            with self.assertRaisesRegex(self.vireo.VireoError, "'x' is no carried state"):
+                other.set_state({"x": x[0]})
+
     def test_options(self):
         model = self.vireo.Model(self.path)
         packed, plain = model.memory(packing="always"), model.memory(packing="never")

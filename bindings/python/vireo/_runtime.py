@@ -38,6 +38,8 @@ class Device:
     bandwidth: float = 0.0
     transfer: float = 0.0
     launch_ns: float = 0.0
+    transfer_ns: float = 0.0
+    max_buffer_bytes: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Runtime(Handle):
             check(_lib.vireo_runtime_device(self._handle, i, ctypes.byref(d), ctypes.byref(error)), error)
             found.append(Device(text(d.name), text(d.delegate), text(d.detail), text(d.vendor), text(d.family), text(d.driver),
                                 bool(d.flags & _EMULATED), bool(d.flags & _UNIFIED), bool(d.flags & _MATRIX), bool(d.flags & _MEASURED), d.memory_bytes, d.f32_rate, d.f16_rate, d.i8_rate, d.bandwidth,
-                                d.transfer, d.launch_ns))
+                                d.transfer, d.launch_ns, d.transfer_ns, d.max_buffer_bytes))
         return found
 
     @property

@@ -4,14 +4,16 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import threading
-from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional
+
+import numpy as np
 
 from . import _abi as s
-from ._errors import UNSUPPORTED, Handle, Turn, VireoError, check, text
+from ._errors import INVALID_ARGUMENT, UNSUPPORTED, Handle, Turn, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._model import Model, input_tensors
 from ._options import Asked, Bounds, SessionOptions
-from ._types import Array, from_tensor
+from ._types import Array, from_tensor, to_tensor
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -87,6 +89,7 @@ class Session(Handle):
     def run(self, *inputs: Array, copy: bool = True, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> List[Array]:
         """Runs once. Inputs by position, by name, or (names that are no identifiers) in feed; a carried state may be left out.
 
+        An output that stays on its device (the option state_stays) is an empty array of rank 1; state() has its values.
         Arrays are read in place when they are contiguous. copy=False returns views of the session's memory, valid until its
         next call.
         """
@@ -101,6 +104,34 @@ class Session(Handle):
     def bind(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> Bound:
         """Inputs as run() takes them, for many runs: each reads the arrays where they lie, with what was written there since."""
         return Bound(self, inputs, {**(feed or {}), **named})
+
+    def state(self) -> Dict[str, Array]:
+        """Carried state by the name of its input: copies of what the next run will read, also where that lies on a device."""
+        with self._turn:
+            return {v.name: from_tensor(self._input(i), True) for i, v in enumerate(self.model.inputs) if v.state_of >= 0}
+
+    def set_state(self, state: Mapping[str, Array]) -> None:
+        """What the next run reads in place of what the last one left: as state() gave it, all of it or a part."""
+        names = [v.name for v in self.model.inputs]
+        with self._turn:
+            for name, given in state.items():
+                at = names.index(name) if name in names else -1
+                if at < 0 or self.model.inputs[at].state_of < 0:
+                    raise VireoError(INVALID_ARGUMENT, f"{name!r} is no carried state of {self.model!r}")
+                room = self._input(at)
+                array, shape = np.asarray(given), tuple(room.dims[:room.rank])
+                if array.shape != shape or array.dtype != self.model.inputs[at].dtype:
+                    raise VireoError(INVALID_ARGUMENT, f"state {name!r} takes {self.model.inputs[at].dtype} {list(shape)}, got "
+                                     f"{array.dtype} {list(array.shape)}", tensor=name)
+                keep: List[Any] = []
+                from_ = to_tensor(array, room.dtype, keep)
+                if array.size:
+                    ctypes.memmove(room.data, from_.data, min(room.capacity, from_.capacity))
+
+    def _input(self, index: int) -> Any:
+        tensor, error = s.Tensor(), s.sized(s.Error)
+        check(_lib.vireo_session_input(self._open(), index, ctypes.byref(tensor), ctypes.byref(error)), error)
+        return tensor
 
     def reset(self) -> None:
         """Carried state back to zeros."""

@@ -90,6 +90,8 @@ def from_tensor(tensor: Any, copy: bool, owner: Any = None) -> Array:
     kind = numpy_dtype(tensor.dtype)
     if count == 0:
         return np.zeros(shape, kind)
+    if not tensor.data:
+        return np.zeros(0, kind)  # it stays on its device
     size = -(-count // PACKED[tensor.dtype]) if tensor.dtype in PACKED else count * kind.itemsize
     memory = (ctypes.c_uint8 * size).from_address(tensor.data)
     setattr(memory, "owner", owner)  # by name: versions of mypy differ over attributes of ctypes arrays
