@@ -12,8 +12,8 @@ namespace vireo::emit {
 // Every list on its own.
 std::vector<uint8_t> pack_model(const fb::ModelT& model);
 
-// Equal shapes and equal attributes stand in the buffer once, as far as the loader takes it: all lists, each as often as
-// something refers to it, have no more bytes than the buffer (sdk/format/verify.h).
+// Equal shapes and equal attributes stand in the buffer once, as far as the loader takes it: all lists, each as often
+// as something refers to it, have no more bytes than the buffer (sdk/format/verify.h).
 std::vector<uint8_t> pack_model_shared(const fb::ModelT& model);
 
 }  // namespace vireo::emit

@@ -80,8 +80,8 @@ class Quantization {
               (plan_.left.empty() ? ": it has no product with constant weights"
                                   : ", \"" + layer_name(*plan_.left[0].first) + "\" because " + plan_.left[0].second),
           "int8-weights and int4 keep weights of matrices in codes, and bf16 halves them");
-    // The mean of what a detector's layers read is that of the background. To shift a bias by it moves the few positions
-    // that have objects.
+    // The mean of what a detector's layers read is that of the background. To shift a bias by it moves the few
+    // positions that have objects.
     corrects_bias_ = recipe_.correct_bias.value_or(joined_exits(plan_).empty());
     report_.recipe.correct_bias = corrects_bias_;
     make_room();
@@ -190,8 +190,8 @@ class Quantization {
     return p;
   }
 
-  // A pass has the weights that it runs with. Where they are much of the ceiling, the graph's lie on the disk; in memory
-  // where the disk does not take them.
+  // A pass has the weights that it runs with. Where they are much of the ceiling, the graph's lie on the disk; in
+  // memory where the disk does not take them.
   void make_room() {
     constexpr uint64_t kPart = 4;
     if (options_.samples != nullptr && options_.memory != 0 && options_.memory / kPart < ir::bytes_in_memory(graph_))

@@ -27,8 +27,8 @@ struct NoiseShare {
 // Those that are worth it, as few elements as kWideElements of all.
 std::vector<size_t> worth_16_bits(std::vector<NoiseShare> shares);
 
-// Of the values that were not measured one by one (`open`), those nearest to the outputs, as far as the elements go that
-// `wide` leaves: `elements`, each value's share, in the order of Plan::values.
+// Of the values that were not measured one by one (`open`), those nearest to the outputs, as far as the elements go
+// that `wide` leaves: `elements`, each value's share, in the order of Plan::values.
 std::vector<size_t> nearest_of_trunk(const std::vector<double>& elements, const std::vector<bool>& open,
                                      const std::vector<size_t>& wide);
 
