@@ -1,55 +1,38 @@
-// One context of a card: a stream for each priority that sessions have, its memory, and copies. An event behind each
-// submit tells when it is done.
+// How a device of streams and graphs (delegates/gpu/stream) calls CUDA.
 #ifndef VIREO_DELEGATES_CUDA_DEVICE_H_
 #define VIREO_DELEGATES_CUDA_DEVICE_H_
 
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string>
+#include <vector>
 
 #include "delegates/cuda/driver.h"
-#include "delegates/gpu/device/kernels.h"
+#include "delegates/gpu/stream/recordings.h"
 
 namespace vireo::cuda {
 
-using gpu::Block;
-using gpu::Ticket;
-using gpu::Use;
+struct Api {
+  using Driver = cuda::Driver;
+  using Card = cuda::Card;
+  using Result = cuda::Result;
+  using Context = cuda::Context;
+  using Stream = cuda::Stream;
+  using Event = cuda::Event;
+  using Module = cuda::Module;
+  using Function = cuda::Function;
+  using Graph = cuda::Graph;
+  using GraphNode = cuda::GraphNode;
+  using GraphExec = cuda::GraphExec;
+  using Step = gpu::StreamStep<Api>;
+  static constexpr vireo_handle_kind kHandle = VIREO_HANDLE_CUDA;
+  static constexpr unsigned kStreamFlags = kStreamNonBlocking, kEventFlags = kEventWithoutTiming,
+                            kTimingFlags = kEventWithTiming, kHostFlags = kHostMemoryOfAllContexts;
 
-class Device final : public gpu::Device {
- public:
-  static vireo_status open(const Driver& driver, const Card& card, std::shared_ptr<gpu::Device>* out, std::string* why);
-  ~Device() override;
-
-  const gpu::Facts& facts() const override { return card_; }
-  std::unique_ptr<gpu::Recordings> recordings() override;
-  vireo_handle_kind handle_kind() const override { return VIREO_HANDLE_CUDA; }
-
-  const Driver& driver() const { return driver_; }
-  const Functions& call() const { return driver_.call(); }
-  // Whether a graph can have events in it.
-  bool can_time() const { return call().graph_add_event != nullptr && call().event_elapsed != nullptr; }
-  // Whether edges of graphs may be programmatic: the printed code says when, from the ninth family on.
-  bool starts_early() const { return card_.target.ptx >= 90 && call().graph_add_edges != nullptr; }
-  gpu::KernelCache& kernels() { return kernels_; }
-  // Hands `result` back as the host's status, and remembers a loss.
-  vireo_status take(Result result);
-
-  vireo_status allocate(uint64_t bytes, Use use, Block* out) override;
-  vireo_status import(void*, uint64_t, Block*) override { return VIREO_UNSUPPORTED; }
-  void release(Block* block) override;
-
-  vireo_status submit(gpu::Commands commands, vireo_priority priority, Ticket* out) override;
-  bool idle() override;
-  bool reached(Ticket ticket) override;
-  vireo_status wait(Ticket ticket, uint64_t timeout_ns) override;
-
-  // The context is the calling thread's for as long as this lives; the one before comes back.
+  static vireo_status status_of(Result result);
+  static Result open(const Driver& driver, const Card& card, Context* out);
+  static void close(const Driver& driver, Context context) { (void)driver.call().context_destroy(context); }
   class Current {
    public:
-    explicit Current(const Device& device) : call_(device.call()) { (void)call_.context_push(device.context_); }
+    Current(const Driver& driver, Context context) : call_(driver.call()) { (void)call_.context_push(context); }
     ~Current() {
       Context ours = nullptr;
       (void)call_.context_pop(&ours);
@@ -61,37 +44,20 @@ class Device final : public gpu::Device {
     const Functions& call_;
   };
 
- private:
-  static constexpr size_t kEvents = 256;
-
-  Device(const Driver& driver, const Card& card) : driver_(driver), card_(card) {}
-  // What one priority has. An event stands behind each submit.
-  struct Lane {
-    Stream stream = nullptr;
-    std::array<Event, kEvents> events{};
-    std::atomic<uint64_t> last{0}, done{0};  // turns
-    bool open = false;
-  };
-
-  vireo_status start(std::string* why);
-  uint32_t lane(vireo_priority priority) const override { return priority < gpu::kLanes ? priority : 0; }
-  vireo_status open(uint32_t lane) override;
-  Result make(Lane* lane, uint32_t number);
-  void drop(Lane* lane);
-  vireo_status prepare_copies() override { return VIREO_OK; }
-  vireo_status copy(uint32_t half, const Block& from, uint64_t from_offset, const Block& to, uint64_t to_offset,
-                    uint64_t bytes, Ticket* out) override;
-  // Both under queue_mutex_. close() puts an event behind what was given to the stream.
-  vireo_status free_event(uint32_t lane);
-  vireo_status close(uint32_t lane, Ticket* out);
-
-  const Driver& driver_;
-  const Card& card_;
-  Context context_ = nullptr;
-  Lane lanes_[gpu::kLanes];
-  gpu::KernelCache kernels_;
-  std::mutex queue_mutex_;  // guards the order of the streams, their making, and changes of Lane::last
+  static Result load(const Driver& driver, const Card& card, const gpu::Kernel& kernel, Module* module,
+                     Function* function, std::string* log);
+  // Whether edges of graphs may be programmatic: the printed code says when, from the ninth family on.
+  static bool starts_early(const Driver& driver, const Card& card) {
+    return card.target.ptx >= 90 && driver.call().graph_add_edges != nullptr;
+  }
+  static bool can_time(const Driver& driver) {
+    return driver.call().graph_add_event != nullptr && driver.call().event_elapsed != nullptr;
+  }
+  static Result follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before,
+                       bool early, GraphNode* out);
 };
+
+using Device = gpu::StreamDevice<Api>;
 
 }  // namespace vireo::cuda
 
