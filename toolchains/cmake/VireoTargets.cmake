@@ -377,6 +377,18 @@ function(vireo_shard_test name count)
   endforeach()
 endfunction()
 
+# vireo_repeat_test(<name> <suffix> <variable>=<value>)
+#   The test <name> once more, with a variable of the environment.
+function(vireo_repeat_test name suffix environment)
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  get_test_property(${name} LABELS labels)
+  get_test_property(${name} TIMEOUT timeout)
+  add_test(NAME ${name}_${suffix} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/test/work")
+  set_tests_properties(${name}_${suffix} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+endfunction()
+
 # vireo_sample_test(<name> <step> <slow>)
 #   The test <name> and its shards take every <step>-th of their cases (tests/support/sample.h), all of them with
 #   VIREO_FULL=1; where an emulator or a sanitizer makes them long, every <slow>-th.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "delegates/gpu/hip/print.h"
 #include "delegates/gpu/ptx/print.h"
 #include "delegates/gpu/spirv/emit.h"
 
@@ -23,7 +24,9 @@ std::vector<uint32_t> words_of(const std::string& text) {
 Kernel kernel_of(const Program& program, const Target& target) {
   Kernel out;
   out.name = program.name;
-  out.words = target.ptx != 0 ? words_of(print_ptx(program, target)) : emit_spirv(program, target);
+  out.words = target.ptx != 0   ? words_of(print_ptx(program, target))
+              : target.hip != 0 ? words_of(print_hip(program, target))
+                                : emit_spirv(program, target);
   out.size = program.size;
   out.bindings = program.bindings;
   for (const Buffer& b : program.buffers) out.writes |= b.written ? 1u << b.binding : 0u;

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "delegates/gpu/hip/lanes.h"
 #include "delegates/gpu/host/print.h"
 
 namespace vireo::gpu {
@@ -41,13 +43,14 @@ HostLanes::~HostLanes() {
 }
 
 size_t HostLanes::add(const Program& program) {
-  text_ += print_host(program, "kernel" + std::to_string(count_));
+  const std::string symbol = "kernel" + std::to_string(count_);
+  text_ += hip_ != nullptr ? hip_lanes_entry(program, symbol) : print_host(program, symbol);
   return count_++;
 }
 
 std::string HostLanes::build() {
   const std::string source = scratch_path(".cc"), library = scratch_path(".so");
-  const std::string text = host_prelude() + text_;
+  const std::string text = (hip_ != nullptr ? hip_lanes_head(*hip_) : host_prelude()) + text_;
   if (!write_file(source, text.data(), text.size())) return "cannot write " + source;
   std::string why = run_command(std::string(VIREO_GPU_TEST_CXX) +
                                 " -std=c++20 -O0 -fno-strict-aliasing -fwrapv -ffp-contract=off -shared -fPIC -w -o " +
@@ -80,6 +83,7 @@ std::string HostLanes::run(size_t at, const std::vector<uint32_t>& push, const s
     if (wrong == 1) return "memory outside a binding";
     if (wrong == 2) return "a barrier that not every lane comes to in the same way";
     if (wrong == 3) return "lanes and matrices that meet in shared memory without a barrier";
+    if (wrong == 4) return "a wave that is not whole, or whose lanes have other elements than its unit takes";
     for (size_t i = 0; i < bindings->size(); ++i) results[backwards][i].resize((*bindings)[i].size());
   }
   if (results[0] != results[1]) return "results that depend on the order of the lanes";
@@ -132,6 +136,50 @@ std::string assemble_ptx(const std::string& text, const std::string& level, bool
                                 "; exit 1; }; ! grep -q '[1-9][0-9][0-9][0-9]* bytes spill' " + log +
                                 " || { grep -B 3 '[1-9][0-9][0-9][0-9]* bytes spill'" + first + "; exit 1; }");
   for (const char* end : {"", ".cubin", ".log"}) remove((path + end).c_str());
+  return why;
+}
+
+namespace {
+
+// The number behind `what` in a line, if it stands there.
+void take_number(const std::string& line, const char* what, uint32_t* out) {
+  const size_t at = line.find(what);
+  if (at != std::string::npos) *out += static_cast<uint32_t>(strtoul(line.c_str() + at + strlen(what), nullptr, 10));
+}
+
+}  // namespace
+
+std::string compile_hip(const std::string& text, const std::string& family, bool* found, std::vector<HipUse>* uses) {
+  *found = run_command("clang-19 --version").empty() && run_command("ld.lld-19 --version").empty();
+  if (!*found) return "";
+  const std::string path = scratch_path(".hip"), log = path + ".log";
+  if (!write_file(path, text.data(), text.size())) return "cannot write " + path;
+  std::string why =
+      run_command("clang-19 " + hip_options(family) + " -Werror -Rpass-analysis=kernel-resource-usage -o " + path +
+                  ".o " + path + " >" + log + " 2>&1 || { grep -E 'error|fatal' " + log + " | head -n 5; exit 1; }");
+  if (FILE* f = fopen(log.c_str(), "r"); f != nullptr) {
+    char buffer[512];
+    while (fgets(buffer, sizeof(buffer), f) != nullptr) {
+      const std::string line = buffer;
+      constexpr char kName[] = "Function Name: ";
+      if (const size_t at = line.find(kName); at != std::string::npos) {
+        const size_t begin = at + sizeof(kName) - 1;
+        uses->push_back({line.substr(begin, line.find_first_of(" \n", begin) - begin)});
+      }
+      if (uses->empty()) continue;
+      HipUse& use = uses->back();
+      take_number(line, " SGPRs: ", &use.scalars);
+      take_number(line, " VGPRs: ", &use.vectors);
+      take_number(line, " AGPRs: ", &use.accumulators);
+      take_number(line, " ScratchSize [bytes/lane]: ", &use.scratch_bytes);
+      take_number(line, " SGPRs Spill: ", &use.spilled);
+      take_number(line, " VGPRs Spill: ", &use.spilled);
+      take_number(line, " LDS Size [bytes/block]: ", &use.shared_bytes);
+      take_number(line, " Occupancy [waves/SIMD]: ", &use.waves);
+    }
+    fclose(f);
+  }
+  for (const char* end : {"", ".o", ".log"}) remove((path + end).c_str());
   return why;
 }
 

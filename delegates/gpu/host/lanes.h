@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegates/gpu/ir/program.h"
+#include "delegates/gpu/schedule/target.h"
 
 namespace vireo::gpu {
 
@@ -17,6 +18,8 @@ using Bytes = std::vector<uint8_t>;
 class HostLanes {
  public:
   HostLanes() = default;
+  // Of HIP's texts, for that target; null: of those that print_host() makes.
+  explicit HostLanes(const Target* hip) : hip_(hip) {}
   HostLanes(const HostLanes&) = delete;
   HostLanes& operator=(const HostLanes&) = delete;
   ~HostLanes();
@@ -31,6 +34,7 @@ class HostLanes {
 
  private:
   using Entry = int (*)(void* const*, const uint64_t*, const uint32_t*, const uint32_t*, int);
+  const Target* const hip_ = nullptr;
   std::string text_;
   size_t count_ = 0;
   void* library_ = nullptr;
@@ -45,6 +49,19 @@ bool validates_matrices();
 // What ptxas says of a text for cards of capability `level`, "75" or "90a": "" where it assembles without spills, or
 // where there is no ptxas (*found is then false).
 std::string assemble_ptx(const std::string& text, const std::string& level, bool* found);
+
+// What a kernel takes of one of AMD's chips.
+struct HipUse {
+  std::string entry;
+  uint32_t scalars = 0, vectors = 0, accumulators = 0;  // registers
+  uint32_t scratch_bytes = 0;                           // of a lane: arrays, and what is spilled
+  uint32_t spilled = 0;                                 // registers
+  uint32_t shared_bytes = 0;
+  uint32_t waves = 0;  // of a SIMD at once
+};
+// Compiles a text of HIP for a family with clang 19: "" or what it said. *uses has the text's kernels in their order.
+// Where there is no clang 19 with its linker, *found is false.
+std::string compile_hip(const std::string& text, const std::string& family, bool* found, std::vector<HipUse>* uses);
 
 }  // namespace vireo::gpu
 

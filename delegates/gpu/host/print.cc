@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "delegates/gpu/host/dialect.h"
+#include "delegates/gpu/dialect/dialect.h"
 
 namespace vireo::gpu {
 namespace {

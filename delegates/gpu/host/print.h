@@ -1,7 +1,7 @@
 // A program as C++ that runs on the host: the lanes of a workgroup are loops between barriers. Tests compile it, so
 // that templates are proven where there is no GPU.
 //
-// Operations are rows of a table with a column a dialect; CUDA, HIP and OpenCL are to be columns beside host C++.
+// Operations are rows of a table with a column a dialect (dialect/), host C++ and HIP.
 #ifndef VIREO_DELEGATES_GPU_HOST_PRINT_H_
 #define VIREO_DELEGATES_GPU_HOST_PRINT_H_
 

@@ -24,10 +24,9 @@ bool is_module(const std::vector<uint32_t>& words) {
   return true;
 }
 
-// PTX: a text that ends.
-bool is_text(const std::vector<uint32_t>& words) {
-  constexpr char kBegin[] = ".version ";
-  return words.size() * sizeof(uint32_t) > sizeof(kBegin) && memcmp(words.data(), kBegin, sizeof(kBegin) - 1) == 0 &&
+// PTX or HIP: a text that ends, with what it begins with.
+bool is_text(const std::vector<uint32_t>& words, const std::string& begin) {
+  return words.size() * sizeof(uint32_t) > begin.size() && memcmp(words.data(), begin.data(), begin.size()) == 0 &&
          words.back() >> 24 == 0;
 }
 
@@ -36,8 +35,11 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t room) {
 }
 
 const char* check(const Kernel& k, const Target& t) {
-  if (!k.words.empty() && t.ptx == 0 && !is_module(k.words)) return "the code of a kernel is no SPIR-V module";
-  if (!k.words.empty() && t.ptx != 0 && !is_text(k.words)) return "the code of a kernel is no PTX";
+  if (!k.words.empty()) {
+    if (t.ptx != 0 && !is_text(k.words, ".version ")) return "the code of a kernel is no PTX";
+    if (t.hip != 0 && !is_text(k.words, kHipBegin)) return "the code of a kernel is no HIP";
+    if (t.ptx == 0 && t.hip == 0 && !is_module(k.words)) return "the code of a kernel is no SPIR-V module";
+  }
   const std::array<uint32_t, 3> most{t.workgroup_x, t.workgroup_y, t.workgroup_z};
   uint64_t lanes = 1;
   for (size_t i = 0; i < 3; ++i) {

@@ -3,7 +3,9 @@
 namespace vireo::gpu {
 
 std::string text_of(const Target& t) {
-  std::string text = t.ptx != 0 ? "ptx" + std::to_string(t.ptx) : "spirv1.3";
+  std::string text = t.ptx != 0   ? "ptx" + std::to_string(t.ptx)
+                     : t.hip != 0 ? "hip" + std::to_string(t.hip)
+                                  : "spirv1.3";
   const auto number = [&text](const char* name, uint64_t n) { (text += name) += std::to_string(n); };
   const auto ability = [&text](const char* name, bool has) {
     if (has) text += name;

@@ -9,6 +9,9 @@
 
 namespace vireo::gpu {
 
+// Begins every kernel that is HIP.
+constexpr char kHipBegin[] = "// Vireo, HIP C++\n";
+
 // What multiplies matrices by the lanes of a subgroup: m x k by k x n float16 into m x n float32.
 struct MatrixUnit {
   uint32_t m = 0, n = 0, k = 0;
@@ -19,6 +22,7 @@ struct MatrixUnit {
 // bytes.
 struct Target {
   uint32_t ptx = 0;       // kernels are PTX, for cards of this compute capability (75, 80, 90 ...) and later; 0: SPIR-V
+  uint32_t hip = 0;       // kernels are HIP C++, for AMD's cards of this generation (9 to 12); 0: not
   uint32_t subgroup = 1;  // lanes that run together; a tuning number: no kernel is wrong with another one
   uint32_t workgroup = 128;  // the most invocations of a workgroup
   uint32_t workgroup_x = 128, workgroup_y = 128, workgroup_z = 64;

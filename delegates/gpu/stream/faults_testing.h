@@ -1,5 +1,5 @@
-// What can go wrong in drivers of streams and graphs, besides what holds for every API (device/faults_testing.h). An Api
-// also has kStore and kElsewhere: text of the code that stores the negation of 100 numbers, and the same of another
+// What can go wrong in drivers of streams and graphs, besides what holds for every API (device/faults_testing.h). An
+// Api also has kStore and kElsewhere: text of the code that stores the negation of 100 numbers, and the same of another
 // place.
 #ifndef VIREO_DELEGATES_GPU_STREAM_FAULTS_TESTING_H_
 #define VIREO_DELEGATES_GPU_STREAM_FAULTS_TESTING_H_

@@ -60,6 +60,14 @@ std::string refuse_tiling(const AttentionProblem& p, const AttentionTiling& t, c
              : "attention of " + std::to_string(s.bytes()) + " bytes, more than this GPU shares";
 }
 
+// Registers of a lane for a step's keys and values on their way to shared memory, one by one. With more of them than
+// this, clang spills for AMD's chips. Vulkan's drivers were measured without a limit.
+constexpr uint32_t kMostWords = 80;
+uint32_t words_of_lane(const AttentionProblem& p, const AttentionTiling& t) {
+  const Sizes s(p, t);
+  return t.keys * (s.depth + s.columns) / s.lanes;
+}
+
 class Attention : AttentionBody {
  public:
   Attention(const AttentionProblem& p, const AttentionTiling& t, const Target& target)
@@ -379,7 +387,7 @@ AttentionTiling choose_attention(const AttentionProblem& p, const Target& target
       if (keys == 128 && p.keys > 128) continue;  // only where one step is enough
       if (keys > 32 && p.keys <= keys / 2) continue;
       const AttentionTiling t = {down, across, keys, {unit.m, unit.n, unit.k, target.subgroup}};
-      if (!refuse_tiling(p, t, target).empty()) continue;
+      if (!refuse_tiling(p, t, target).empty() || (target.hip != 0 && words_of_lane(p, t) > kMostWords)) continue;
       const int64_t rows = int64_t{down} * unit.m;
       if ((best.unit.m == 0 || down < best.down)) best = t;
       if ((p.queries + rows - 1) / rows * count_of(p.batch) >= kFill) return t;

@@ -193,6 +193,9 @@ std::vector<Target> targets() {
   return {unit_target(), known, copies, opened(unit_target()), opened(known), opened(copies)};
 }
 
+// The fewest keys that two subgroups beside each other share.
+uint32_t step_of(const Target& target) { return std::max(32u, target.subgroup); }
+
 TEST(Attention, ByMatrixUnits) {
   Trials trials;
   const Case cases[] = {
@@ -208,7 +211,7 @@ TEST(Attention, ByMatrixUnits) {
       add(trials, c, choose_attention(p, target), target);
     }
     AttentionTiling several = choose_attention(problem_of(cases[3]), target);
-    several.keys = 32;
+    several.keys = step_of(target);
     several.down = 2;
     for (const uint32_t across : {1u, 2u}) {
       several.across = across;
@@ -228,10 +231,10 @@ TEST(Attention, SharesOfTheKeys) {
   for (const Target& target : targets()) {
     for (const Case& c : cases) {
       AttentionTiling t = choose_attention(problem_of(c), target);
-      t.keys = 32;
+      t.keys = step_of(target);
       t.across = std::min(t.across, 2u);
       ASSERT_EQ(make_attention(problem_of(c), t, target).refusal, "");
-      for (const int64_t keys : {32, 64}) add(trials, c, t, target, keys);
+      for (const int64_t keys : {t.keys, 64u}) add(trials, c, t, target, keys);
     }
   }
 }

@@ -37,7 +37,7 @@ class Elements {
   // Also says to the builder how halves are converted: PTX says how its instructions round, Vulkan does not, and where
   // products may be of halves it does not matter.
   Elements(Builder& builder, const Target& target) : b_(builder), target_(target) {
-    builder.converts_halves = target.ptx != 0 || target.half_products;
+    builder.converts_halves = target.ptx != 0 || target.hip != 0 || target.half_products;
   }
 
   Value load(const Tensor& t, Value index);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "delegates/gpu/emit/kernel.h"
+#include "delegates/gpu/hip/print.h"
 #include "delegates/gpu/ptx/print.h"
 #include "delegates/gpu/spirv/emit.h"
 #include "sdk/base/half.h"
@@ -31,6 +32,7 @@ Target unit_target() {
   if (card != nullptr && !card->target.units.empty()) {
     t.subgroup = card->target.subgroup;
     t.units = card->target.units;
+    t.hip = card->target.hip;
     t.shared_bytes = card->target.shared_bytes;
   } else {
     t.units = {{16, 16, 16}};
@@ -96,6 +98,7 @@ void Trials::add(const std::string& name, const Dispatch& dispatch, const Target
 Trials::~Trials() {
   const TrialCard* card = trial_card();
   if (card == nullptr) run_on_host();
+  if (card != nullptr && card->lanes) run_hip_on_host(*card);
   if (card == nullptr || !card->run) return;
   for (const Trial& t : trials_) {
     SCOPED_TRACE(t.name);
@@ -157,6 +160,41 @@ void Trials::run_on_host() {
     SCOPED_TRACE(t.name);
     EXPECT_EQ(lanes.run(i, t.dispatch.push, t.dispatch.groups, &t.bindings), "");
     t.check(t.bindings);
+  }
+}
+
+// Of so many trials one is compiled for chips: what differs is seen in some.
+constexpr size_t kCompiled = 8;
+
+// Units that spread matrices as another vendor's do have no text.
+void Trials::run_hip_on_host(const TrialCard& card) {
+  const Target& target = card.target;
+  HostLanes lanes(&target);
+  std::vector<const Trial*> ran;
+  for (const Trial& t : trials_) {
+    const Unit& unit = t.dispatch.program.unit;
+    if (unit.known || (unit.m != 0 && (target.units.empty() || unit.lanes != target.subgroup))) continue;
+    lanes.add(t.dispatch.program);
+    ran.push_back(&t);
+  }
+  if (ran.empty()) return;
+  for (const bool matrices : {false, true}) {
+    std::string text;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < ran.size(); i += kCompiled) {
+      const Program& program = ran[i]->dispatch.program;
+      if ((program.unit.m != 0) != matrices) continue;
+      text += hip_entry(program, "kernel" + std::to_string(names.size()));
+      names.push_back(program.name + ": " + ran[i]->name);
+    }
+    if (!names.empty() && card.compile) card.compile(text, matrices, names);
+  }
+  ASSERT_EQ(lanes.build(), "");
+  for (size_t i = 0; i < ran.size(); ++i) {
+    SCOPED_TRACE(ran[i]->name);
+    std::vector<Bytes> bindings = ran[i]->bindings;
+    EXPECT_EQ(lanes.run(i, ran[i]->dispatch.push, ran[i]->dispatch.groups, &bindings), "");
+    ran[i]->check(bindings);
   }
 }
 

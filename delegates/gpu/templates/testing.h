@@ -46,7 +46,10 @@ Bytes random_bytes(size_t count, uint32_t seed);
 struct TrialCard {
   Target target;
   std::function<std::string(const Kernel&, const Dispatch&, std::vector<Bytes>*)>
-      run;  // "" or why; empty: no card here
+      run;             // "" or why; empty: no card here
+  bool lanes = false;  // it is host lanes that run HIP's texts for the target
+  // ... and some of the texts are compiled for chips: compile(entries, whether they have matrices, names).
+  std::function<void(const std::string&, bool, const std::vector<std::string>&)> compile;
 };
 const TrialCard* trial_card();  // null: trials run on the host
 
@@ -68,6 +71,7 @@ class Trials {
   };
   static void run_on(const TrialCard& card, const Trial& trial);
   void run_on_host();
+  void run_hip_on_host(const TrialCard& card);
   void assemble() const;
   std::vector<Trial> trials_;
 };
