@@ -41,6 +41,7 @@ struct Facts {
   bool emulated = false;           // it computes on the CPU
   bool unified = false;            // its memory is the host's, and mapped
   bool checks_access = true;       // no kernel reaches memory beyond what it is given
+  bool units_flush = false;        // matrix units take subnormal halves for 0: only products of halves go through them
   uint64_t memory_bytes = 0;       // of its own
   uint64_t place_alignment = 256;  // of what a kernel binds
   double launch_ns = 0;            // a submit with its wait

@@ -16,6 +16,11 @@ vireo_host copy_of(const vireo_host& host) {
   return copy;
 }
 
+Target exact(const Facts& facts) {
+  Target target = facts.target;
+  if (facts.units_flush) target.units.clear();
+  return target;
+}
 Target with_halves(Target target) {
   target.half_products = !target.units.empty();
   return target;
@@ -28,6 +33,7 @@ Gpu::Gpu(std::string name, const Facts& facts, Opener open, const vireo_host& ho
       facts_(facts),
       open_(std::move(open)),
       host_(copy_of(host)),
+      exact_(exact(facts)),
       halves_(with_halves(facts.target)) {}
 
 vireo_status Gpu::device(std::shared_ptr<Device>* out, std::string* why) {

@@ -33,7 +33,7 @@ class Gpu {
   const vireo_host& host() const { return host_; }
   const std::string& name() const { return name_; }
   // What kernels are made for, by what the session lets them do to float32. Compiled parts are for its text.
-  const Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : facts_.target; }
+  const Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : exact_; }
 
   // The logical device, which the first call opens: listing devices starts none. Of a lost one VIREO_DEVICE_LOST.
   vireo_status device(std::shared_ptr<Device>* out, std::string* why);
@@ -60,7 +60,7 @@ class Gpu {
   const Facts& facts_;
   const Opener open_;
   const vireo_host host_;
-  const Target halves_;  // where there are matrix units, products of halves
+  const Target exact_, halves_;  // halves_: where there are matrix units, products of halves
   std::mutex mutex_;
   std::shared_ptr<Device> device_;
   std::list<std::shared_ptr<const Weights>> weights_;  // the newest first

@@ -25,7 +25,7 @@ Kernel kernel_of(const Program& program, const Target& target) {
   Kernel out;
   out.name = program.name;
   out.words = target.ptx != 0   ? words_of(print_ptx(program, target))
-              : target.hip != 0 ? words_of(print_hip(program, target))
+              : target.hip != 0 ? words_of(print_hip(program))
                                 : emit_spirv(program, target);
   out.size = program.size;
   out.bindings = program.bindings;

@@ -85,9 +85,8 @@ TEST(HipPrint, SaysWhatTheProgramSays) {
   p.size = {64, 1, 1};
   p.bindings = 2;
   p.push_words = 1;
-  const std::string text = print_hip(p, hip_target(*hip_family("gfx1030")));
-  EXPECT_EQ(text, print_hip(p, hip_target(*hip_family("gfx1030"))));
-  EXPECT_EQ(text.rfind(kHipBegin, 0), 0u);
+  EXPECT_EQ(print_hip(p).rfind(kHipBegin, 0), 0u);
+  const std::string text = hip_text(print_hip(p), hip_target(*hip_family("gfx1030")));
   EXPECT_NE(text.find("#pragma clang fp contract(off)"), std::string::npos);
   EXPECT_NE(text.find("constexpr vu32 kWave = 32;"), std::string::npos);
   EXPECT_EQ(text.find("struct operand"), std::string::npos);

@@ -10,6 +10,7 @@ constexpr char kLanes[] = R"(#include <coroutine>
 #include <string.h>
 #include <type_traits>
 #include <vector>
+namespace {  // libraries of several texts are loaded side by side
 typedef int vi32;
 typedef long long vi64;
 typedef unsigned long long vu64;
@@ -276,6 +277,7 @@ template <class Make> static int run_groups(const uint32_t* groups, bool backwar
   }
   return wrong;
 }
+}  // namespace
 )";
 
 }  // namespace
@@ -284,20 +286,25 @@ std::string hip_lanes_head(const Target& target) {
   return hip_constants(target) + kLanes + hip_matrices(target) + (hip_unit(target) != nullptr ? kUnit : kNoUnit) + kRun;
 }
 
-std::string hip_lanes_entry(const Program& program, const std::string& symbol) {
-  std::string out = hip_entry(program, symbol + "_lane");
-  out += "extern \"C\" int " + symbol +
-         "(void* const* bindings, const uint64_t* bytes, const uint32_t* push, const uint32_t* groups, int backwards) "
-         "{\nreturn run_groups(groups, backwards != 0, " +
-         std::to_string(program.size[0] * program.size[1] * program.size[2]) + ", " +
-         std::to_string(hip_shared_words(program)) + ", [&](lane_state* here, int* wrong) {\nreturn " + symbol +
-         "_lane(here";
-  for (uint32_t i = 0; i < program.bindings; ++i) {
+std::string hip_lanes_runner(const HipLanes& what, const std::string& lane, const std::string& symbol) {
+  std::string out = "extern \"C\" int " + symbol +
+                    "(void* const* bindings, const uint64_t* bytes, const uint32_t* push, const uint32_t* groups, int "
+                    "backwards) {\nreturn run_groups(groups, backwards != 0, " +
+                    std::to_string(what.lanes) + ", " + std::to_string(what.words) +
+                    ", [&](lane_state* here, int* wrong) {\nreturn " + lane + "(here";
+  for (uint32_t i = 0; i < what.bindings; ++i) {
     const std::string n = std::to_string(i);
     out += ", memory{bindings[" + n + "], bytes[" + n + "], wrong}";
   }
-  for (uint32_t i = 0; i < program.push_words; ++i) out += ", push[" + std::to_string(i) + "]";
+  for (uint32_t i = 0; i < what.push; ++i) out += ", push[" + std::to_string(i) + "]";
   return out + ");\n});\n}\n";
+}
+
+std::string hip_lanes_entry(const Program& program, const std::string& symbol) {
+  const std::string lane = symbol + "_lane";
+  const HipLanes what = {program.size[0] * program.size[1] * program.size[2], hip_shared_words(program),
+                         program.bindings, program.push_words};
+  return hip_entry(program, lane) + hip_lanes_runner(what, lane, symbol);
 }
 
 }  // namespace vireo::gpu

@@ -172,7 +172,11 @@ class Printer {
         return line("VIREO_MULTIPLY(" + number(i) + ", " + label(s.a) + ", " + label(s.b) + ", " + label(s.c) + ")");
       case Op::kShuffle:
         return result_is(i, "VIREO_EXCHANGE(" + number(i) + ", " + value(s.a) + ", " + number(s.bits) + ")");
-      case Op::kMatrixElement:  // of units that are not AMD's (Unit::known)
+      case Op::kTileBegin:  // of units that are not AMD's (Unit::reads_tiles, Unit::known)
+      case Op::kTileMultiply:
+      case Op::kTileCommit:
+      case Op::kTileWait:
+      case Op::kMatrixElement:
       case Op::kMatrixSet:
       case Op::kMatrixSetLeft:
         text_ += "#error \"a matrix unit of another vendor\"\n";
@@ -306,8 +310,8 @@ std::string hip_matrices(const Target& target) { return hip_unit(target) == null
 
 std::string hip_text(const std::string& entries, const Target& target) {
   // In a namespace: hiprtc puts headers of its own in front.
-  std::string out = std::string(kHipBegin) + "#pragma clang fp contract(off)\nnamespace vireo {\n" +
-                    hip_constants(target) + kHead + hip_matrices(target);
+  std::string out =
+      "#pragma clang fp contract(off)\nnamespace vireo {\n" + hip_constants(target) + kHead + hip_matrices(target);
   if (const HipUnit* const unit = hip_unit(target)) {
     out +=
         "typedef _Float16 halves __attribute__((ext_vector_type(" + std::to_string(unit->halves) +
@@ -334,8 +338,6 @@ uint32_t hip_shared_words(const Program& program) {
 
 std::string hip_entry(const Program& program, const std::string& name) { return Printer(program).run(name); }
 
-std::string print_hip(const Program& program, const Target& target) {
-  return hip_text(hip_entry(program, "kernel"), target);
-}
+std::string print_hip(const Program& program) { return kHipBegin + hip_entry(program, "kernel"); }
 
 }  // namespace vireo::gpu

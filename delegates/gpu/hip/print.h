@@ -15,13 +15,15 @@
 
 namespace vireo::gpu {
 
-// The entry is `kernel`. Its parameters: an address for each binding, then the push constants' words. Bindings span
-// less than 2^32 bytes. A matrix unit is 16 x 16 x 16 with subgroups of hip_unit()'s lanes. To be compiled without
-// libraries and headers, with products and sums as they stand (no fast mathematics).
-std::string print_hip(const Program& program, const Target& target);
+// What a schedule keeps of a kernel: the function `kernel`. Its parameters: an address for each binding, then the push
+// constants' words. Bindings span less than 2^32 bytes. A matrix unit is 16 x 16 x 16 with subgroups of hip_unit()'s
+// lanes.
+std::string print_hip(const Program& program);
 
-// The parts of such a text: what stands once around all entries, and one entry.
+// What is compiled: functions with what stands once around them. To be compiled without libraries and headers, with
+// products and sums as they stand (no fast mathematics).
 std::string hip_text(const std::string& entries, const Target& target);
+// One function.
 std::string hip_entry(const Program& program, const std::string& name);
 
 // What both heads have: numbers of the wave and its unit, and how a lane finds its elements of matrices.

@@ -110,7 +110,8 @@ Trials::~Trials() {
 void Trials::run_on(const TrialCard& card, const Trial& t) {
   const Target& has = card.target;
   if (t.dispatch.program.unit.m != 0 && has.units.empty()) return;
-  if (needs_ptx(t.dispatch.program) && has.ptx == 0) return;
+  const bool exchanges = has.ptx != 0 || (has.hip != 0 && !t.dispatch.program.unit.known);
+  if (needs_ptx(t.dispatch.program) && !exchanges) return;
   if (t.dispatch.program.unit.reads_tiles && !has.tile_unit) return;
   if ((t.target.storage16 && !has.storage16) || (t.target.storage8 && !has.storage8) ||
       (t.target.int64 && !has.int64)) {
@@ -173,7 +174,8 @@ void Trials::run_hip_on_host(const TrialCard& card) {
   std::vector<const Trial*> ran;
   for (const Trial& t : trials_) {
     const Unit& unit = t.dispatch.program.unit;
-    if (unit.known || (unit.m != 0 && (target.units.empty() || unit.lanes != target.subgroup))) continue;
+    if (unit.known || unit.reads_tiles || (unit.m != 0 && (target.units.empty() || unit.lanes != target.subgroup)))
+      continue;
     lanes.add(t.dispatch.program);
     ran.push_back(&t);
   }
