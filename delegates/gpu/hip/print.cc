@@ -233,9 +233,13 @@ VIREO_CALL float float_of_half(vu32 v) { return __builtin_bit_cast(_Float16, (un
 #define VIREO_SHARED(type, name, count, first) static __attribute__((shared, aligned(16))) type name[count]
 #define VIREO_READ(s, at) s[at]
 #define VIREO_WRITE(s, at, v) s[at] = v
-#define VIREO_BARRIER(number) __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); \
-  __builtin_amdgcn_s_barrier(); \
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup")
+// Of shared memory only, where the compiler can say so: loads of other memory stay under way.
+#if __clang_major__ >= 19
+#define VIREO_FENCE(order) __builtin_amdgcn_fence(order, "workgroup", "local")
+#else
+#define VIREO_FENCE(order) __builtin_amdgcn_fence(order, "workgroup")
+#endif
+#define VIREO_BARRIER(number) VIREO_FENCE(__ATOMIC_RELEASE); __builtin_amdgcn_s_barrier(); VIREO_FENCE(__ATOMIC_ACQUIRE)
 VIREO_CALL quad read_quad(const quad* s, vu32 at) { return s[at]; }
 VIREO_CALL pair read_pair(const quad* s, vu32 at, vu32 which) { return ((const pair*)s)[at * 2 + which]; }
 typedef unsigned short two_halves __attribute__((ext_vector_type(2)));

@@ -189,7 +189,9 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
   halve(&t.tile_m, m, unit.m);
   halve(&t.tile_n, n, unit.n);
   t.sub_m = std::max(t.tile_m / 2, unit.m);
-  t.sub_n = std::max(t.tile_n / (unit.known && t.tile_m * t.tile_n >= 128 * 128 ? 4 : 2), unit.n);
+  // Of the largest tiles a subgroup has less: RDNA's registers do not hold 64 x 64 of them beside its operands.
+  const bool halved = unit.known || (target.hip != 0 && target.subgroup == 32);
+  t.sub_n = std::max(t.tile_n / (halved && t.tile_m * t.tile_n >= 128 * 128 ? 4 : 2), unit.n);
   const uint32_t lanes = std::min(target.workgroup, target.workgroup_x);
   while (t.tile_m > t.sub_m && (product_lanes(t) > lanes || matrix_bytes(t) > target.shared_bytes)) t.tile_m /= 2;
   return t;
