@@ -34,7 +34,7 @@ class Cases:
     def missing(cls):
         """Why nothing can run on a GPU here; "" where it can."""
         if not cls.plugin().exists():
-            return f"this build is without the {cls.device} plug-in ({cls.option}, VIREO_self.plugin()S)"
+            return f"this build is without the {cls.device} plug-in ({cls.option}, VIREO_PLUGINS)"
         listed = json.loads(support.vireo("devices", "--json", "--plugins", cls.plugin()).stdout)
         if any(d["delegate"] == cls.device for d in listed["devices"]):
             return ""
@@ -52,7 +52,7 @@ class Cases:
         if reason:
             self.skipTest(reason)
         done = subprocess.run([sys.executable, "-B", support.ROOT / "tests" / "conformance.py", support.VIREO, "--every", EVERY, "--device", self.device],
-                              env={**os.environ, "VIREO_self.plugin()S": str(self.plugin())}, capture_output=True, text=True, check=False)
+                              env={**os.environ, "VIREO_PLUGINS": str(self.plugin())}, capture_output=True, text=True, check=False)
         passed, failed, _ = (int(n) for n in re.findall(r"\d+", done.stderr.splitlines()[-1]))
         print(f"\n{passed} cases pass on the GPU")
         self.assertEqual(failed, 0, done.stdout)
