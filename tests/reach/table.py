@@ -16,6 +16,7 @@ MADE = {
     # A runtime tries a plug-in with another program first.
     "@plugins/libvireo_npu.so": [r"@bin/vireo-probe"],
     "@plugins/libvireo_vulkan.so": [r"@bin/vireo-probe"],
+    "@plugins/libvireo_hip.so": [r"@bin/vireo-probe", r"@test/libvireo_soft_hip\.so"],
 }
 # What configuring writes, by what it is written from; CMakeLists.txt are known without a row.
 GENERATED = [
@@ -28,7 +29,7 @@ GENERATED = [
     (r"@generated/(unchecking/)?sdk/base/config\.h", [r"sdk/base/config\.h\.in"]),
 ]
 # A word in a Python test or a document's block, and what of the build it then needs.
-WORDS = [("npu", "@plugins/libvireo_npu.so"), ("vulkan", "@plugins/libvireo_vulkan.so")]
+WORDS = [("npu", "@plugins/libvireo_npu.so"), ("vulkan", "@plugins/libvireo_vulkan.so"), ("hip", "@plugins/libvireo_hip.so")]
 # Scripts whose quoted words are no files that they read.
 WORDS_ARE_DATA = r"toolchains/check_\w+\.py|tests/(changed|summarize_test)\.py|tests/reach/.*"
 # Where Python finds modules beside a script's own folder.
