@@ -67,7 +67,9 @@ vireo_status compile_part(void* device, const vireo_host* host, const vireo_grap
                           const vireo_blob* blob, vireo_compiled*) {
   return guarded([&] {
     Schedule schedule;
-    const Refusal refused = lower_part(gpu_of(device).target(math_of(part)), *host, graph, *part, &schedule);
+    Gpu& gpu = gpu_of(device);
+    const vireo_math math = math_of(part);
+    const Refusal refused = lower_part(gpu.target(math), *host, graph, *part, &schedule, &gpu.made(math));
     if (!refused.why.empty()) {
       say(blob->fault, refused.why);
       blob->fault->node = refused.node;

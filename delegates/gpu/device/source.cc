@@ -11,8 +11,10 @@ namespace {
 
 class PartSource final : public Source {
  public:
-  PartSource(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part)
+  PartSource(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+             MadeKernels* made)
       : target_(target),
+        made_(made),
         host_(host),
         nodes_(part.nodes, part.nodes + part.node_count),
         inputs_(part.inputs, part.inputs + part.input_count),
@@ -50,7 +52,7 @@ class PartSource final : public Source {
     const vireo_part part = this->part();
     std::vector<const void*> contents(inputs_.size(), nullptr);
     for (const uint32_t i : steering_) contents[i] = run.inputs[i]->data;
-    return lower_run(target_, host_, run.graph, part, contents.data(), out).why;
+    return lower_run(target_, host_, run.graph, part, contents.data(), out, made_).why;
   }
 
  private:
@@ -66,6 +68,7 @@ class PartSource final : public Source {
   }
 
   const Target& target_;
+  MadeKernels* const made_;
   const vireo_host host_;
   const std::vector<uint32_t> nodes_;
   const std::vector<int32_t> inputs_, outputs_;
@@ -76,8 +79,8 @@ class PartSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> make_source(const Target& target, const vireo_host& host, const vireo_graph* graph,
-                                    const vireo_part& part) {
-  return std::make_unique<PartSource>(target, host, graph, part);
+                                    const vireo_part& part, MadeKernels* made) {
+  return std::make_unique<PartSource>(target, host, graph, part, made);
 }
 
 }  // namespace vireo::gpu

@@ -58,10 +58,11 @@ std::vector<const char*> names_of(const vireo_host& host, const vireo_graph* gra
 
 // Whether the part's bytes are those that compile() gives. A file may bring others; where a card does not keep kernels
 // inside their bindings, those are not run. Making them once more takes some milliseconds.
-bool is_ours(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
+bool is_ours(Gpu* gpu, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
              const vireo_load_request& with) {
   Schedule made;
-  if (!lower_part(target, host, graph, part, &made).why.empty()) return false;
+  const vireo_math math = math_of(&part);
+  if (!lower_part(gpu->target(math), host, graph, part, &made, &gpu->made(math)).why.empty()) return false;
   const std::vector<uint8_t> bytes = write_schedule(made);
   return bytes.size() == with.blob_bytes && std::memcmp(bytes.data(), with.blob, bytes.size()) == 0;
 }
@@ -94,7 +95,7 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
     if (why.empty() && (schedule.inputs.size() != asked->input_count || schedule.outputs.size() != asked->output_count))
       why = "it is of another part";
     if (why.empty() && schedule.weights.size() != 0 && with->packed_at == nullptr) why = "its weights are missing";
-    if (why.empty() && !gpu.facts().checks_access && graph != nullptr && !is_ours(target, *host, graph, *asked, *with))
+    if (why.empty() && !gpu.facts().checks_access && graph != nullptr && !is_ours(&gpu, *host, graph, *asked, *with))
       why = "it is not what this version makes of its nodes, and this card does not check where kernels write";
     if (!why.empty()) {
       say(with->fault, "the compiled part is refused: " + why);
@@ -109,7 +110,7 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       if (with->scratch_at != nullptr) own.inner = place_at(*with->scratch_at);
       if (with->state_at != nullptr) own.data = place_at(*with->state_at);
       std::unique_ptr<Source> source;
-      if (schedule.open) source = make_source(target, *host, graph, *asked);
+      if (schedule.open) source = make_source(target, *host, graph, *asked, &gpu.made(math_of(asked)));
       const vireo_cache* const cache = VIREO_HAS(with, cache) ? with->cache : nullptr;
       if (cache != nullptr) take_code(*opened, *cache);
       Device& on = *opened;

@@ -131,7 +131,9 @@ const KnownProblems::Made& KnownProblems::operator()(const Problem& problem) {
   const auto [at, fresh] = made_.try_emplace(key_of(problem));
   if (fresh) {
     at->second.dispatch = dispatch_of(problem, target_);
-    if (at->second.dispatch.refusal.empty()) at->second.kernel = kernel_of(at->second.dispatch.program, target_);
+    const Program& program = at->second.dispatch.program;
+    if (at->second.dispatch.refusal.empty())
+      at->second.kernel = kernels_ != nullptr ? kernels_->of(program, target_) : kernel_of(program, target_);
   }
   return at->second;
 }

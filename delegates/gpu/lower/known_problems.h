@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "delegates/gpu/emit/kernel.h"
+#include "delegates/gpu/emit/made_kernels.h"
 #include "delegates/gpu/lower/work.h"
 
 namespace vireo::gpu {
@@ -20,12 +21,15 @@ class KnownProblems {
     Dispatch dispatch;
     Kernel kernel;  // of a dispatch that is not refused
   };
-  explicit KnownProblems(const Target& target) : target_(target) {}
+  // `kernels`, which may be null, has those of an open target that were made before.
+  explicit KnownProblems(const Target& target, MadeKernels* kernels = nullptr)
+      : target_(target), kernels_(target.open ? kernels : nullptr) {}
   // Lives as long as this.
   const Made& operator()(const Problem& problem);
 
  private:
   const Target& target_;
+  MadeKernels* const kernels_;
   std::map<std::vector<uint64_t>, Made> made_;
 };
 

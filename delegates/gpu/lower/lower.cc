@@ -201,7 +201,7 @@ std::string lower_nodes(const Network& network, Lowering* l, const char** blame)
 
 // `others`: works whose kernels are wanted as well, because runs with other extents may launch them.
 Refusal schedule_of(const Target& target, const Network& network, const Lowering& l, const std::vector<Work>& others,
-                    Schedule* out) {
+                    MadeKernels* kernels_before, Schedule* out) {
   Places places;
   places.offsets.assign(l.memories.size(), 0);
   places.indices.assign(l.memories.size(), 0);
@@ -210,7 +210,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
   if (std::string why = plan_inner(l, &places); !why.empty()) return {why, nullptr};
   out->inner_bytes = places.inner_bytes;
   Kernels kernels(&out->kernels);
-  KnownProblems known(target);
+  KnownProblems known(target, kernels_before);
   Pending pending;
   for (const Work& w : l.works) {
     const KnownProblems::Made& of = known(w.problem);
@@ -361,7 +361,8 @@ void add_others(const Lowering& l, bool own, std::vector<Work>* out) {
   std::move(more.works.begin(), more.works.end(), std::back_inserter(*out));
 }
 
-Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, Schedule* out) {
+Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, MadeKernels* made_before,
+                      Schedule* out) {
   *out = {};
   out->target = text_of(target);
   out->open = network.open;
@@ -394,7 +395,7 @@ Refusal lower_network(const Target& target, const Network& network, const vireo_
     }
   }
   split_depth(&l);
-  return schedule_of(here, network, l, others, out);
+  return schedule_of(here, network, l, others, made_before, out);
 }
 
 // What other extents may need beyond the bounds: gaps where values are packed otherwise, and sums of what is split
@@ -425,7 +426,7 @@ void forget_steps(Schedule* s) {
 }  // namespace
 
 Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                   Schedule* out) {
+                   Schedule* out, MadeKernels* made_before) {
   *out = {};
   Network network;
   if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;
@@ -433,14 +434,14 @@ Refusal lower_part(const Target& target, const vireo_host& host, const vireo_gra
   if (!assumed.refusal().empty()) return {assumed.refusal(), network.nodes[0].name};
   // Others would wait for its contents: where they are made in the part, they are not at hand.
   if (!assumed.empty() && part.node_count > 1) return {"contents that a run brings steer it", network.nodes[0].name};
-  if (Refusal refused = lower_network(target, network, part, out); !refused.why.empty()) return refused;
+  if (Refusal refused = lower_network(target, network, part, made_before, out); !refused.why.empty()) return refused;
   if (out->open) add_room(out);
   if (!assumed.empty()) forget_steps(out);
   return {};
 }
 
 Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                  const void* const* contents, Schedule* out) {
+                  const void* const* contents, Schedule* out, MadeKernels* made_before) {
   *out = {};
   Network network;
   if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;
@@ -450,7 +451,7 @@ Refusal lower_run(const Target& target, const vireo_host& host, const vireo_grap
       if (network.number.at(part.inputs[i]) == v && contents[i] != nullptr) network.set_contents(v, contents[i]);
     }
   }
-  return lower_network(target, network, part, out);
+  return lower_network(target, network, part, made_before, out);
 }
 
 std::vector<uint32_t> steering_inputs(const vireo_host& host, const vireo_graph* graph, const vireo_part& part) {

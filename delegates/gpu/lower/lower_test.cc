@@ -9,6 +9,7 @@
 #include <set>
 
 #include "delegates/conformance/test_graph.h"
+#include "delegates/gpu/emit/made_kernels.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
@@ -89,16 +90,17 @@ class Net {
   TestValue& value(int32_t v) { return graph_.values[static_cast<size_t>(v)]; }
   TestNode& last() { return graph_.nodes.back(); }
 
-  Refusal lower(const std::vector<int32_t>& outputs, Schedule* out, const Target& target = device()) const {
+  Refusal lower(const std::vector<int32_t>& outputs, Schedule* out, const Target& target = device(),
+                MadeKernels* made = nullptr) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
-    return lower_part(target, test_host(), &graph_, part_of(nodes, outputs), out);
+    return lower_part(target, test_host(), &graph_, part_of(nodes, outputs), out, made);
   }
   Refusal lower_run(const std::vector<int32_t>& outputs, const std::vector<const void*>& contents, Schedule* out,
-                    const Target& target = device()) const {
+                    const Target& target = device(), MadeKernels* made = nullptr) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
-    return gpu::lower_run(target, test_host(), &graph_, part_of(nodes, outputs), contents.data(), out);
+    return gpu::lower_run(target, test_host(), &graph_, part_of(nodes, outputs), contents.data(), out, made);
   }
   // The schedule, which is one that load() takes.
   Schedule schedule(const std::vector<int32_t>& outputs) const {
@@ -427,8 +429,11 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
   for (const Target& target : {plain, device(), with_unit(), lanes}) {
     Schedule bounds;
     const Layer most(4, 300, true);
-    ASSERT_EQ(most.net.lower(most.outputs, &bounds, target).why, "");
+    MadeKernels made;
+    ASSERT_EQ(most.net.lower(most.outputs, &bounds, target, &made).why, "");
     ASSERT_TRUE(bounds.open);
+    const size_t printed = made.count();
+    EXPECT_EQ(printed, bounds.kernels.size());
     std::set<std::vector<uint32_t>> known;
     for (const Kernel& k : bounds.kernels) known.insert(k.words);
     for (const int64_t batch : {1, 2, 3, 4}) {
@@ -437,6 +442,11 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
         Schedule run;
         ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &run, target).why, "");
         EXPECT_LE(run.inner_bytes, bounds.inner_bytes);
+        Schedule again;
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &again, target, &made).why,
+                  "");
+        EXPECT_TRUE(again == run);
+        EXPECT_EQ(made.count(), printed) << "nothing is printed anew";
         for (const Kernel& k : run.kernels)
           EXPECT_EQ(known.count(k.words), 1u) << k.name << ", batch " << batch << ", sequence " << sequence;
       }
