@@ -27,12 +27,13 @@ ROOMS = [
     # What the tool takes of the SDK: files, JSON and pictures, which know nothing of models.
     ("sdk/files", []),
     ("sdk/json", []),
+    ("sdk/plan/rows", []),  # C99 that images of microcontrollers have a copy of
     ("sdk/media", ["sdk"]),
     ("c_api/cli", ["c_api/include", "sdk/files", "sdk/json", "sdk/media"]),
     # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
     ("c_api/fleet", ["c_api/include", "sdk", "runtime/platform"]),
     ("c_api", [*SHARED, *SESSION, "delegates"]),
-    ("sdk", ["c_api/include", "sdk/media"]),
+    ("sdk", ["c_api/include", "sdk/media", "sdk/plan/rows"]),
     ("runtime/platform", ["c_api/include", "sdk", "runtime"]),
     *((room, SHARED + SESSION[:at]) for at, room in enumerate(SESSION)),
     ("runtime", ["c_api/include", "sdk", "runtime/platform"]),
@@ -44,7 +45,7 @@ ROOMS = [
     ("delegates/gpu", ["c_api/include", "sdk"]),
     # What images of microcontrollers get a copy of: C99 that knows nothing else. Then nodes as those kernels take them.
     ("delegates/mcu/kernels", []),
-    ("delegates/mcu/plan", ["delegates/mcu/kernels"]),
+    ("delegates/mcu/plan", ["delegates/mcu/kernels", "sdk/plan/rows"]),
     ("delegates/mcu/nodes", ["c_api/include", "sdk", "delegates/mcu/kernels"]),
     ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler", "delegates/gpu",
                    "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes"]),

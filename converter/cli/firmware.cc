@@ -205,8 +205,8 @@ void write_firmware(const Emission& emission, const std::string& model, const st
   std::memcpy(copy.data(), file.data(), file.size());
   const ModelBytes bytes = share(std::move(copy));
   firmware::OnPlan on_plan;
-  if (!firmware::make_flat_plan({static_cast<const uint8_t*>(bytes.data), bytes.size}, firmware::host_core(), "", &here,
-                                &refusals, &error) ||
+  if (!firmware::make_flat_plan({static_cast<const uint8_t*>(bytes.data), bytes.size}, firmware::host_core(), "",
+                                plan.options, &here, &refusals, &error) ||
       !on_plan.open(here, &error))
     throw Failure("no flat plan for this machine: " + error, "report this model");
   const Model loaded(bytes, model, 1);

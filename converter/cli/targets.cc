@@ -314,8 +314,8 @@ class Preparation {
     const ModelBytes file = aligned(bare);
     if (refuse_open_inputs()) return;
     const std::string column = firmware::cost_column(profile_.firmware.core, profile_.firmware.flags);
-    if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, column, plan.get(),
-                                  &refusals, &error)) {
+    if (!firmware::make_flat_plan({static_cast<const uint8_t*>(file.data), file.size}, core, column,
+                                  {profile_.firmware.strips, profile_.arena_bytes}, plan.get(), &refusals, &error)) {
       for (const firmware::Refusal& r : refusals)
         report_.refused.push_back(r.op + " node \"" + r.node + "\": " + r.reason);
       if (!error.empty()) report_.refused.push_back(error);
@@ -335,7 +335,7 @@ class Preparation {
     flat_name_.bytes = flat_.size();
     report_.arena_of = "plan";
     report_.arena_bytes = plan->arena_bytes;
-    for (const uint64_t count : firmware::instructions_of(*plan, core, column)) report_.instructions += count;
+    for (const firmware::PlanStep& step : plan->steps) report_.instructions += step.instructions;
     report_.broken.clear();
     if (profile_.arena_bytes != 0 && plan->arena_bytes > profile_.arena_bytes)
       report_.broken.push_back("target " + profile_.name + ": the arena takes " + std::to_string(plan->arena_bytes) +

@@ -60,6 +60,17 @@ std::vector<uint8_t> bytes_of(const Parameters& p) {
 
 // What read_*() says of a node that is none of its operators.
 inline constexpr const char* kUnknownNode = "?";
+struct CallTensor {
+  int64_t bytes = 0;
+  bool constant = false, input = false, output = false;  // of the model
+  uint32_t element_bytes = 1;
+  std::vector<int64_t> dims;
+};
+
+struct CallList {
+  std::vector<Call> calls;
+  std::vector<CallTensor> tensors;
+};
 
 }  // namespace vireo::firmware
 

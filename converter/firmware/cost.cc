@@ -320,15 +320,4 @@ uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, cons
                           static_cast<double>(instructions_of(f, target)) / pairs));
 }
 
-std::vector<uint64_t> instructions_of(const FlatPlan& plan, const Core& core, const std::string& target) {
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(plan.words.data());
-  std::vector<uint64_t> list;
-  for (size_t r = 0; r < plan.steps.size(); ++r) {
-    vireo_plan_record record;
-    std::memcpy(&record, bytes + sizeof(vireo_plan_header) + r * sizeof record, sizeof record);
-    list.push_back(instructions_of(features_of(record.kernel, bytes + record.parameters, core), target));
-  }
-  return list;
-}
-
 }  // namespace vireo::firmware

@@ -93,8 +93,6 @@ std::string cost_column(const std::string& core, const std::string& flags);
 // Of one unit of its work (delegates/mcu/plan/call.h), as a plan keeps it: in 64 instructions, at least 1.
 uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, const Core& core,
                    const std::string& target);
-// Of each record of a plan for `core`, in their order.
-std::vector<uint64_t> instructions_of(const FlatPlan& plan, const Core& core, const std::string& target);
 
 }  // namespace vireo::firmware
 

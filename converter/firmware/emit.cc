@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
 #include "converter/firmware/sources.h"
 #include "delegates/mcu/plan/plan.h"
@@ -103,13 +102,15 @@ constexpr struct {
              {"call_reals_product.c", 680, 850},
              {"real_product.c", 3400, 3250},
              {"real_depthwise.c", 3010, 3000},
-             {"real_functions.c", 2840, 2750}};
+             {"real_functions.c", 2840, 2750},
+             {"strips.c", 3180, 3820}};
 // The executor, the self-test, startup code, and memory's functions; what a compiler's library computes of a sum and of
 // softmax for cores without a floating-point unit.
 constexpr uint32_t kBaseCode = 2300, kFloatLibrary = 2048, kFloatLibraryOfArmv6 = 4096;
 constexpr uint32_t kCodeOfModel = 400, kTables = 1024;
 // Of the deepest path: 730 to 1032 bytes by gcc 12.
 constexpr uint32_t kStack = 1152;
+constexpr uint32_t kStackOfStrips = 320;  // a call's parameters and operands
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
@@ -128,6 +129,7 @@ File copied(const std::string& folder, const std::string& file, const std::strin
   std::string text = source_text((folder + file).c_str());
   text = replaced(std::move(text), "#include \"delegates/mcu/kernels/", "#include \"");
   text = replaced(std::move(text), "#include \"delegates/mcu/plan/", "#include \"");
+  text = replaced(std::move(text), "#include \"sdk/plan/rows/", "#include \"");
   return {to + file, std::move(text)};
 }
 
@@ -257,6 +259,9 @@ class Folder {
     }
     return all;
   }
+  bool strips() const {
+    return std::any_of(models_.begin(), models_.end(), [](const Json& model) { return model.value("strips", false); });
+  }
   uint32_t sum(const char* what) const {
     uint32_t bytes = 0;
     for (const Json& model : models_) bytes += model["bytes"][what].get<uint32_t>();
@@ -291,9 +296,17 @@ class Folder {
         of_kernels.insert(k.kernels.begin(), k.kernels.end());
       }
     }
+    if (strips()) {
+      of_plan.insert({"strips.c", "strips.h"});
+      files_.push_back(copied("sdk/plan/rows/", "strip_rows.h", "src/"));
+    }
     for (const std::string& f : of_plan) files_.push_back(copied("delegates/mcu/plan/", f, "src/"));
     for (const std::string& f : of_kernels) files_.push_back(copied("delegates/mcu/kernels/", f, "src/"));
     files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu.h", "include/"));
+    files_.push_back({"src/plan_features.h",
+                      "/* What the executor can do besides single records: what this folder's plans need. */\n"
+                      "#ifndef VIREO_PLAN_FEATURES_H_\n#define VIREO_PLAN_FEATURES_H_\n\n#define VIREO_MCU_STRIPS " +
+                          std::string(strips() ? "1" : "0") + "\n\n#endif\n"});
     files_.push_back({"src/linked.c",
                       "/* The kernels of this folder's plans: others are not linked. */\n"
                       "#include <stddef.h>\n\n#include \"call.h\"\n\n"
@@ -471,7 +484,7 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
 
   // ---- Budgets
 
-  static uint32_t stack_budget() { return kStack; }
+  uint32_t stack_budget() const { return kStack + (strips() ? kStackOfStrips : 0); }
   // Code, and initial data.
   uint32_t text_budget() const {
     const std::set<std::string> linked = kernels();
@@ -579,22 +592,23 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
     out["outputs"] = values_json(plan_.outputs, plan_.inputs.size());
     std::set<std::string> kernels;
     Json layers = Json::array();
-    const std::vector<uint64_t> costs =
-        instructions_of(plan_, *find_core(target_.core), cost_column(target_.core, target_.flags));
     uint64_t all = 0;
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       const PlanStep& s = plan_.steps[i];
       kernels.insert(s.kernel);
-      all += costs[i];
-      layers.push_back({{"node", s.node},
-                        {"op", s.op},
-                        {"kernel", s.kernel},
-                        {"products", s.products},
-                        {"instructions", costs[i]},
-                        {"scratch", s.scratch_bytes},
-                        {"output", {{"offset", s.output_offset}, {"bytes", s.output_bytes}}}});
+      all += s.instructions;
+      Json layer = {{"node", s.node},
+                    {"op", s.op},
+                    {"kernel", s.kernel},
+                    {"products", s.products},
+                    {"instructions", s.instructions},
+                    {"scratch", s.scratch_bytes},
+                    {"output", {{"offset", s.output_offset}, {"bytes", s.output_bytes}}}};
+      if (s.in_strip != 0) layer["segment"] = s.record, layer["rows_a_call"] = s.in_strip;
+      layers.push_back(std::move(layer));
     }
     out["kernels"] = kernels;
+    out["strips"] = plan_.segments != 0;
     out["instructions"] = all;
     out["layers"] = layers;
     out["selftest"] = {{"hash", test_.hash}, {"cases", test_.cases.size() + test_.made_up}};

@@ -10,6 +10,7 @@
 #include "converter/firmware/kernel_numbers.h"
 #include "converter/firmware/read_reals.h"
 #include "converter/firmware/read_rows.h"
+#include "converter/firmware/segments.h"
 #include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
@@ -25,7 +26,6 @@
 #include "sdk/graph/show_node.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/op.h"
-#include "sdk/plan/planner.h"
 
 namespace vireo::firmware {
 namespace {
@@ -39,6 +39,7 @@ static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_gemm_reals)
               sizeof(vireo_mcu_pool_reals) == 64 && sizeof(vireo_mcu_binary_reals) == 28 &&
               sizeof(vireo_mcu_function) == 16 && sizeof(vireo_mcu_softmax_reals) == 12);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
+static_assert(sizeof(vireo_segment) == 12 && sizeof(vireo_segment_value) == 32 && sizeof(vireo_segment_node) == 64);
 
 constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false, false}, {"cortex-m3", 4, false, false, false},
                            {"cortex-m4", 4, true, false, true},       {"cortex-m7", 4, true, false, true},
@@ -114,8 +115,13 @@ class View {
 
 class Maker {
  public:
-  Maker(const Shown& shown, const Core& core, const std::string& costs)
-      : shown_(shown), core_(core), costs_(costs), host_(graph_host<View>()), made_(shown.graph->tensors()->size()) {}
+  Maker(const Shown& shown, const Core& core, const std::string& costs, const PlanOptions& options)
+      : shown_(shown),
+        core_(core),
+        costs_(costs),
+        options_(options),
+        host_(graph_host<View>()),
+        made_(shown.graph->tensors()->size()) {}
 
   bool run(FlatPlan* out, std::vector<Refusal>* refusals, std::string* error) {
     const auto* const graph = reinterpret_cast<const vireo_graph*>(&shown_);
@@ -151,7 +157,7 @@ class Maker {
     if (!reason.empty()) return reason;
     call.inputs.assign(q.node.inputs, q.node.inputs + q.node.input_count);
     call.outputs.assign(q.node.outputs, q.node.outputs + q.node.output_count);
-    calls_.push_back(std::move(call));
+    list_.calls.push_back(std::move(call));
     return "";
   }
 
@@ -193,8 +199,8 @@ class Maker {
       if (!reason.empty()) return reason;
       call.inputs = inputs;
       call.outputs = outputs;
-      if (i > 0 && clamp_in_product(call, &calls_.back())) continue;
-      calls_.push_back(std::move(call));
+      if (i > 0 && clamp_in_product(call, &list_.calls.back())) continue;
+      list_.calls.push_back(std::move(call));
     }
     return "";
   }
@@ -343,62 +349,32 @@ class Maker {
   }
 
   bool place(std::string* error) {
-    std::vector<PlanTensor> tensors(made_.end());
-    for (uint32_t t = made_.first(); t < made_.end(); ++t) {
-      const MadeValues::Value& v = made_[static_cast<int32_t>(t)];
-      tensors[t].bytes = v.bytes;
-      tensors[t].kind = v.constant.empty() ? PlanTensor::kValue : PlanTensor::kConstant;
-    }
     for (uint32_t t = 0; t < made_.first(); ++t) {
       const fb::Tensor& from = tensor(static_cast<int32_t>(t));
-      tensors[t].bytes = bytes_of_tensor(from);
-      tensors[t].kind = from.segment() >= 0 ? PlanTensor::kConstant : PlanTensor::kValue;
+      CallTensor& to = list_.tensors.emplace_back();
+      to.bytes = bytes_of_tensor(from);
+      to.constant = from.segment() >= 0;
+      to.element_bytes = static_cast<uint32_t>(std::max<size_t>(1, dtype_bits(static_cast<DType>(from.dtype())) / 8));
+      if (from.dims() != nullptr) to.dims.assign(from.dims()->begin(), from.dims()->end());
     }
-    for (const uint32_t i : *shown_.graph->inputs()) tensors[i].kind = PlanTensor::kInput;
+    for (uint32_t t = made_.first(); t < made_.end(); ++t) {
+      const MadeValues::Value& v = made_[static_cast<int32_t>(t)];
+      CallTensor& to = list_.tensors.emplace_back();
+      to.bytes = v.bytes;
+      to.constant = !v.constant.empty();
+    }
+    for (const uint32_t i : *shown_.graph->inputs()) list_.tensors[i].input = true;
     for (const uint32_t o : *shown_.graph->outputs()) {
-      tensors[o].output = true;
-      if (tensors[o].kind == PlanTensor::kConstant) {
+      list_.tensors[o].output = true;
+      if (list_.tensors[o].constant) {
         *error = "output \"" + name(o) + "\" is a constant: there is nothing to run for it";
         return false;
       }
     }
-    // Scratch memory is a result that nobody reads.
-    std::vector<std::vector<int32_t>> outputs(calls_.size());
-    for (size_t c = 0; c < calls_.size(); ++c) {
-      outputs[c] = calls_[c].outputs;
-      if (calls_[c].scratch_bytes == 0) continue;
-      scratch_.emplace(c, static_cast<int32_t>(tensors.size()));
-      outputs[c].push_back(static_cast<int32_t>(tensors.size()));
-      tensors.push_back({calls_[c].scratch_bytes, PlanTensor::kValue, false});
-    }
-    std::vector<PlanNode> nodes(calls_.size());
-    for (size_t c = 0; c < calls_.size(); ++c) {
-      const std::vector<int32_t>& inputs = calls_[c].inputs;
-      nodes[c].inputs = {inputs.data(), inputs.size()};
-      nodes[c].outputs = {outputs[c].data(), outputs[c].size()};
-      nodes[c].view = calls_[c].kernel == 0;
-      nodes[c].region_bytes = -1;
-      const int64_t result = tensors[static_cast<size_t>(outputs[c][0])].bytes;
-      for (uint32_t i = 0; i < inputs.size() && i < 2; ++i) {
-        const int32_t t = inputs[i];
-        if ((calls_[c].inplace >> i & 1) != 0 && t >= 0 && tensors[static_cast<size_t>(t)].bytes == result)
-          nodes[c].inplace |= 1u << i;
-      }
-    }
-    const Span<const PlanTensor> all_tensors{tensors.data(), tensors.size()};
-    const Span<const PlanNode> all_nodes{nodes.data(), nodes.size()};
-    std::vector<uint64_t> work(static_cast<size_t>(
-        plan_workspace_bytes(static_cast<int64_t>(tensors.size()), static_cast<int64_t>(nodes.size())) / 8 + 1));
-    offsets_.resize(tensors.size());
-    std::vector<uint64_t> regions;
-    Error e;
-    if (plan_arena_best(all_tensors, all_nodes, false, {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
-                        {offsets_.data(), offsets_.size()}, {regions.data(), 0}, &planned_, &e, 1000) != Status::kOk) {
-      *error = std::string("no plan of the arena: ") + e.message;
-      return false;
-    }
-    if (planned_.bytes > VIREO_PLAN_MOST) {
-      *error = "its tensors take " + std::to_string(planned_.bytes) + " bytes, a flat plan has room for " +
+    if (options_.strips) segments_ = choose_segments(list_, core_, costs_, options_.arena_limit);
+    if (!plan_memory(list_, segments_, 1000, &memory_, error)) return false;
+    if (memory_.bytes > VIREO_PLAN_MOST) {
+      *error = "its tensors take " + std::to_string(memory_.bytes) + " bytes, a flat plan has room for " +
                std::to_string(VIREO_PLAN_MOST);
       return false;
     }
@@ -430,23 +406,27 @@ class Maker {
     return at;
   }
 
+  // What has no memory of its own lies where a segment begins: the executor does not look at it.
+  static uint32_t arena_place(uint64_t offset) {
+    return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offset < VIREO_PLAN_MOST ? offset : 0);
+  }
+
   uint32_t place_of(size_t call, int32_t operand) {
     if (operand == kNothing) return VIREO_PLAN_ABSENT;
     if (operand == kScratch) {
-      const auto found = scratch_.find(call);
-      return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA,
-                              found == scratch_.end() ? 0 : offsets_[static_cast<size_t>(found->second)]);
+      const auto found = memory_.scratch.find(static_cast<uint32_t>(call));
+      return arena_place(found == memory_.scratch.end() ? 0 : found->second);
     }
     if (made_.has(operand)) {
       const std::vector<uint8_t>& constant = made_[operand].constant;
-      if (constant.empty()) return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offsets_[static_cast<size_t>(operand)]);
+      if (constant.empty()) return arena_place(memory_.tensors[static_cast<size_t>(operand)]);
       const auto known = own_.find(operand);
       if (known != own_.end()) return known->second;
       constant_bytes_ += static_cast<uint32_t>(constant.size());
       return own_.emplace(operand, append(constant.data(), constant.size())).first->second;
     }
     const fb::Tensor& t = tensor(operand);
-    if (t.segment() < 0) return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offsets_[static_cast<size_t>(operand)]);
+    if (t.segment() < 0) return arena_place(memory_.tensors[static_cast<size_t>(operand)]);
     const uint8_t* const from = shown_.constant(t);
     const auto known = constants_.find(from);
     if (known != constants_.end()) return known->second;
@@ -463,7 +443,7 @@ class Maker {
     v.name = name(t);
     v.dtype = static_cast<DType>(from.dtype());
     for (uint32_t i = 0; from.dims() != nullptr && i < from.dims()->size(); ++i) v.dims.push_back(from.dims()->Get(i));
-    v.offset = static_cast<uint32_t>(offsets_[t]);
+    v.offset = static_cast<uint32_t>(memory_.tensors[t]);
     v.bytes = static_cast<uint32_t>(bytes_of_tensor(from));
     const fb::Quant* const q = from.quant();
     if (q != nullptr && q->scale() != nullptr && q->scale()->size() == 1) {
@@ -471,12 +451,84 @@ class Maker {
       v.scale = q->scale()->Get(0);
       v.zero = q->zero_point() != nullptr && q->zero_point()->size() == 1 ? q->zero_point()->Get(0) : 0;
     }
+    for (const Call& call : list_.calls) {
+      if (call.kernel != k_quantize || call.operands[0] != static_cast<int32_t>(t)) continue;
+      vireo_plan_quantize quantize;
+      std::memcpy(&quantize, call.parameters.data(), sizeof quantize);
+      v.read_scale = quantize.scale;
+      break;
+    }
     return v;
   }
 
+  const Segment* segment_at(uint32_t call) const {
+    const auto found = std::find_if(segments_.begin(), segments_.end(),
+                                    [&](const Segment& s) { return call >= s.first && call < s.first + s.count; });
+    return found == segments_.end() ? nullptr : &*found;
+  }
+  bool is_record(uint32_t call) const {
+    const Segment* const segment = segment_at(call);
+    return segment != nullptr ? segment->first == call : list_.calls[call].kernel != 0;
+  }
+
+  PlanStep describe_step(uint32_t c, uint32_t record) const {
+    const Call& call = list_.calls[c];
+    const fb::Node& node = *shown_.graph->nodes()->Get(call.node);
+    const int32_t y = call.outputs[0];
+    PlanStep step;
+    step.node = node.name() != nullptr ? node.name()->str() : "";
+    step.op = title(call.node);
+    step.kernel = name_of(call.kernel);
+    step.number = call.kernel;
+    step.record = record;
+    step.products = call.products;
+    step.output_offset = VIREO_PLAN_OFFSET(arena_place(memory_.tensors[static_cast<size_t>(y)]));
+    step.output_bytes = static_cast<uint32_t>(list_.tensors[static_cast<size_t>(y)].bytes);
+    return step;
+  }
+
+  // Its parameters, values and nodes; where rows of values lie.
+  vireo_plan_record write_segment(const Segment& s, uint32_t record, FlatPlan* out) {
+    const Memory::Rows& rows = memory_.segments[static_cast<size_t>(&s - segments_.data())];
+    std::vector<vireo_segment_value> values = s.values;
+    std::vector<vireo_segment_node> nodes = s.nodes;
+    for (size_t v = 0; v < values.size(); ++v) {
+      if (values[v].whole != VIREO_PLAN_ABSENT)
+        values[v].whole = arena_place(memory_.tensors[static_cast<size_t>(s.tensors[v])]);
+      values[v].fresh = arena_place(rows.fresh[v]);
+      values[v].kept = arena_place(rows.kept[v]);
+    }
+    for (uint32_t k = 0; k < s.count; ++k) {
+      const Call& call = list_.calls[s.first + k];
+      vireo_segment_node& n = nodes[k];
+      n.parameters = append_once(call.parameters);
+      for (size_t i = 0; i < 2; ++i) n.gather[i] = arena_place(rows.gather[k][i]);
+      for (uint32_t& o : n.operands) o = VIREO_PLAN_ABSENT;
+      for (size_t i = 0; i < call.operands.size(); ++i) n.operands[i] = place_of(s.first + k, call.operands[i]);
+      PlanStep step = describe_step(s.first + k, record);
+      step.in_strip = n.chunk;
+      step.scratch_bytes = s.scratch[k];
+      step.instructions = costs_.empty() ? 0 : s.instructions[k];
+      const vireo_segment_value& y = values[n.output];
+      if (y.whole == VIREO_PLAN_ABSENT) step.output_offset = VIREO_PLAN_OFFSET(y.fresh);
+      out->steps.push_back(std::move(step));
+    }
+    vireo_segment head = s.head;
+    head.state = arena_place(memory_.state);
+    head.list = append(values.data(), values.size() * sizeof values[0]);
+    append(nodes.data(), nodes.size() * sizeof nodes[0]);
+    vireo_plan_record r = {};
+    r.kernel = VIREO_PLAN_SEGMENT;
+    r.cost = s.cost;
+    r.parameters = append(&head, sizeof head);
+    for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
+    ++out->segments;
+    return r;
+  }
+
   bool write(FlatPlan* out, std::string* error) {
-    const auto count =
-        static_cast<uint32_t>(std::count_if(calls_.begin(), calls_.end(), [](const Call& c) { return c.kernel != 0; }));
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < list_.calls.size(); ++c) count += is_record(c) ? 1 : 0;
     const uint32_t inputs = shown_.graph->inputs()->size(), outputs = shown_.graph->outputs()->size();
     const uint32_t values = inputs + outputs;
     if (count > UINT16_MAX || values > UINT16_MAX) {
@@ -485,9 +537,14 @@ class Maker {
     }
     bytes_.assign(sizeof(vireo_plan_header) + count * sizeof(vireo_plan_record) + values * sizeof(vireo_plan_value), 0);
     std::vector<vireo_plan_record> records;
-    for (size_t c = 0; c < calls_.size(); ++c) {
-      const Call& call = calls_[c];
-      if (call.kernel == 0) continue;  // the same bytes in another shape
+    for (uint32_t c = 0; c < list_.calls.size(); ++c) {
+      if (const Segment* const segment = segment_at(c); segment != nullptr) {
+        records.push_back(write_segment(*segment, static_cast<uint32_t>(records.size()), out));
+        c += segment->count - 1;
+        continue;
+      }
+      const Call& call = list_.calls[c];
+      if (call.kernel == 0) continue;
       vireo_plan_record r = {};
       r.kernel = call.kernel;
       r.cost = unit_cost(call.kernel, call.parameters, core_, costs_);
@@ -495,14 +552,11 @@ class Maker {
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
-      const int32_t y = call.outputs[0];
       out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals);
-      out->steps.push_back({shown_.graph->nodes()->Get(call.node)->name() != nullptr
-                                ? shown_.graph->nodes()->Get(call.node)->name()->str()
-                                : "",
-                            title(call.node), name_of(call.kernel), call.kernel, call.products, call.scratch_bytes,
-                            static_cast<uint32_t>(offsets_[static_cast<size_t>(y)]),
-                            static_cast<uint32_t>(made_.has(y) ? made_[y].bytes : bytes_of_tensor(tensor(y)))});
+      PlanStep step = describe_step(c, static_cast<uint32_t>(records.size() - 1));
+      step.instructions = instructions_of(features_of(call.kernel, call.parameters.data(), core_), costs_);
+      step.scratch_bytes = call.scratch_bytes;
+      out->steps.push_back(std::move(step));
     }
     std::vector<vireo_plan_value> list;
     for (const uint32_t i : *shown_.graph->inputs()) out->inputs.push_back(describe(i));
@@ -515,7 +569,7 @@ class Maker {
     h.version = VIREO_PLAN_VERSION;
     h.tile = static_cast<uint16_t>(core_.tile);
     h.bytes = static_cast<uint32_t>(bytes_.size());
-    h.arena_bytes = static_cast<uint32_t>(planned_.bytes);
+    h.arena_bytes = static_cast<uint32_t>(memory_.bytes);
     h.records = static_cast<uint16_t>(count);
     h.inputs = static_cast<uint16_t>(inputs);
     h.outputs = static_cast<uint16_t>(outputs);
@@ -534,7 +588,7 @@ class Maker {
     out->words.resize(bytes_.size() / 4);
     std::memcpy(out->words.data(), bytes_.data(), bytes_.size());
     out->arena_bytes = h.arena_bytes;
-    out->lower_bound_bytes = static_cast<uint32_t>(planned_.lower_bound);
+    out->lower_bound_bytes = static_cast<uint32_t>(memory_.lower_bound);
     out->constant_bytes = constant_bytes_;
     out->model = h.model;
     return true;
@@ -543,13 +597,13 @@ class Maker {
   const Shown& shown_;
   const Core& core_;
   const std::string& costs_;
+  const PlanOptions& options_;
   const vireo_host host_;
   MadeValues made_;
   std::map<int32_t, uint32_t> own_;  // where made constants lie
-  std::vector<Call> calls_;
-  std::map<size_t, int32_t> scratch_;  // by call
-  std::vector<uint64_t> offsets_;
-  PlanResult planned_;
+  CallList list_;
+  std::vector<Segment> segments_;
+  Memory memory_;
   std::vector<uint8_t> bytes_;
   std::map<const uint8_t*, uint32_t> constants_;
   std::map<std::vector<uint8_t>, uint32_t> blocks_;
@@ -570,8 +624,8 @@ std::string core_names() {
   return list;
 }
 
-bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::string& costs, FlatPlan* out,
-                    std::vector<Refusal>* refusals, std::string* error) {
+bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::string& costs, const PlanOptions& options,
+                    FlatPlan* out, std::vector<Refusal>* refusals, std::string* error) {
   FileHeader header;
   Error e;
   if (read_header(file, file.size(), &header, &e) != Status::kOk) {
@@ -583,7 +637,8 @@ bool make_flat_plan(Span<const uint8_t> file, const Core& core, const std::strin
   for (const fb::Subgraph* const graph : *model.subgraphs()) all.push_back({file, &model, graph, &all});
   const Shown& shown = all[0];
   *out = FlatPlan();
-  return Maker(shown, core, costs).run(out, refusals, error);
+  out->options = options;
+  return Maker(shown, core, costs, options).run(out, refusals, error);
 }
 
 }  // namespace vireo::firmware

@@ -4,8 +4,6 @@
 #include <cstring>
 
 #include "delegates/mcu/kernels/product.h"
-#include "delegates/mcu/plan/parameters.h"
-#include "delegates/mcu/plan/plan.h"
 
 namespace vireo::firmware {
 
@@ -38,24 +36,8 @@ std::vector<uint8_t> OnPlan::run(const std::vector<std::vector<uint8_t>>& inputs
 
 std::vector<float> input_amplitudes(const FlatPlan& plan) {
   std::vector<float> list;
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(plan.words.data());
-  vireo_plan_header header;
-  std::memcpy(&header, bytes, sizeof header);
-  for (const PlanValue& input : plan.inputs) {
-    float amplitude = 1;
-    for (uint32_t r = 0; r < header.records; ++r) {
-      vireo_plan_record record;
-      std::memcpy(&record, bytes + sizeof header + r * sizeof record, sizeof record);
-      if (plan.steps[r].kernel != "quantize" ||
-          record.operands[0] != VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, input.offset))
-        continue;
-      vireo_plan_quantize q;
-      std::memcpy(&q, bytes + record.parameters, sizeof q);
-      amplitude = std::exp2(std::ceil(std::log2(q.scale * 128)));
-      break;
-    }
-    list.push_back(amplitude);
-  }
+  for (const PlanValue& input : plan.inputs)
+    list.push_back(input.read_scale > 0 ? std::exp2(std::ceil(std::log2(input.read_scale * 128))) : 1);
   return list;
 }
 

@@ -141,9 +141,11 @@ class Reader {
     const Json& f = json["firmware"];
     if (!f.is_object()) return bad("firmware", "an object with \"core\", \"compiler\", \"flags\" and \"board\"");
     const std::string in = "firmware.";
-    return keys(f, in, {"core", "compiler", "flags", "board"}) && text(f, "core", true, &out->firmware.core, in) &&
-           text(f, "compiler", true, &out->firmware.compiler, in) && text(f, "flags", true, &out->firmware.flags, in) &&
-           text(f, "board", true, &out->firmware.board, in);
+    if (f.contains("strips") && !f["strips"].is_boolean()) return bad("firmware.strips", "true or false");
+    out->firmware.strips = f.value("strips", true);
+    return keys(f, in, {"core", "compiler", "flags", "board", "strips"}) &&
+           text(f, "core", true, &out->firmware.core, in) && text(f, "compiler", true, &out->firmware.compiler, in) &&
+           text(f, "flags", true, &out->firmware.flags, in) && text(f, "board", true, &out->firmware.board, in);
   }
 
   bool types(const Json& json, Profile* out) {

@@ -29,6 +29,7 @@ struct FirmwareProfile {
   std::string compiler;  // "arm-none-eabi-gcc"
   std::string flags;     // of it, that say what the core is
   std::string board;     // whose startup code the self-test has
+  bool strips = true;    // nodes over images may run strip by strip, where that makes the arena smaller
 };
 
 struct Profile {

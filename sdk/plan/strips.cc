@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "sdk/plan/rows/strip_rows.h"
+
 namespace vireo {
+namespace {
+
+// Of a window among a node's inputs, or of what is read row by row. Rows of images have 32 bits.
+vireo_row_window window_of(const StripNode& n, size_t input) {
+  if (static_cast<int32_t>(input) != n.window) return {1, 1, 0};
+  return {static_cast<int32_t>(n.taps), static_cast<int32_t>(n.stride), static_cast<int32_t>(n.pad)};
+}
+int32_t rows_of(int64_t rows) { return static_cast<int32_t>(rows); }
+
+}  // namespace
 
 void Strips::begin() {
   for (StripValue& v : values_) {
@@ -23,9 +35,8 @@ bool Strips::want(int64_t end) {
     if (made == 0) continue;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       StripValue& x = values_[n.inputs[i]];
-      const bool by_window = static_cast<int32_t>(i) == n.window;
-      const int64_t needed = by_window ? (made - 1) * n.stride - n.pad + n.taps : made;
-      x.wanted = std::max(x.wanted, std::min(std::max<int64_t>(needed, 0), x.rows));
+      const vireo_row_window w = window_of(n, i);
+      x.wanted = std::max<int64_t>(x.wanted, vireo_rows_needed(&w, rows_of(made), rows_of(x.rows)));
     }
   }
   return last;
@@ -38,8 +49,9 @@ int64_t Strips::unread(int32_t value) const {
   for (const StripNode& n : nodes_) {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if (n.inputs[i] != value) continue;
-      const int64_t next = values_[n.output].done;
-      keep = std::min(keep, static_cast<int32_t>(i) == n.window ? next * n.stride - n.pad : next);
+      const vireo_row_window w = window_of(n, i);
+      const StripValue& y = values_[n.output];
+      keep = std::min<int64_t>(keep, vireo_rows_unread(&w, rows_of(y.done), rows_of(y.rows), rows_of(v.rows)));
     }
   }
   return std::max<int64_t>(keep - v.low, 0);
@@ -53,12 +65,14 @@ StripCall Strips::call_of(uint32_t node) const {
   c.first = y.done;
   c.count = y.wanted - y.done;
   if (n.window < 0) return c;
-  const int64_t rows = values_[n.inputs[static_cast<size_t>(n.window)]].rows;
-  const int64_t begin = c.first * n.stride - n.pad, end = (c.first + c.count - 1) * n.stride - n.pad + n.taps;
-  c.from = std::min(std::max<int64_t>(begin, 0), rows);
-  c.read = std::max<int64_t>(std::min(end, rows) - c.from, 0);
-  c.above = c.from - begin;
-  c.below = std::max<int64_t>(end - rows, 0);
+  const auto input = static_cast<size_t>(n.window);
+  const vireo_row_window w = window_of(n, input);
+  const vireo_rows_read r =
+      vireo_rows_of(&w, rows_of(c.first), rows_of(c.count), rows_of(values_[n.inputs[input]].rows));
+  c.from = r.from;
+  c.read = r.read;
+  c.above = r.above;
+  c.below = r.below;
   return c;
 }
 

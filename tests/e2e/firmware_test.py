@@ -347,31 +347,37 @@ class Costs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
-def image_of(test, target, source, *flags):
-    """A program beside the library of an emitted folder; the command of its emulator."""
+def image_of(test, target, source, *flags, folder=None):
+    """A program beside the library of an emitted folder, with its model in place of the keyword spotter; the command of
+    its emulator."""
     reason = tools_missing(target)
     if reason:
         test.skipTest(reason)
-    folder = emit(target, name=f"steps_{target}")
-    about = manifest(folder)["target"]
+    folder = folder or emit(target, name=f"steps_{target}")
+    about, name = manifest(folder)["target"], manifest(folder)["library"]
     built = run("make", "-j2", "lib", cwd=folder)
     test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    text = source.read_text()
+    for known, own in (("kws_dscnn_mfcc", name), ("KWS_DSCNN_MFCC", name.upper())):
+        text = text.replace(known, own)
+    source = folder / "build" / source.name
+    source.write_text(text)
     board, image = folder / "board" / about["board"], folder / "build" / f"{source.stem}.elf"
     includes = [f"-I{folder / i}" for i in ("include", "model", "board", "board/libc")]
     script = folder / "build" / "link.ld"  # an interrupt's run needs a stack on top of the one that it interrupts
     script.write_text(re.sub(r"STACK_BYTES = \d+", "STACK_BYTES = 4096", (board / "link.ld").read_text()))
     built = run(about["compiler"], *about["flags"].split(), "-std=gnu99", "-O2", "-ffreestanding", "-Wall", "-Wextra", "-Werror",
-                "-ffunction-sections", "-fno-tree-loop-distribute-patterns", *flags, *includes, "-nostdlib", f"-T{script}", "-Wl,--gc-sections", source, folder / "model" / "kws_dscnn_mfcc_tests.c", board / "startup.c",
-                folder / "board/libc/memory.c", folder / "build" / "libkws_dscnn_mfcc.a", "-lgcc", "-o", image)
+                "-ffunction-sections", "-fno-tree-loop-distribute-patterns", *flags, *includes, "-nostdlib", f"-T{script}", "-Wl,--gc-sections", source, folder / "model" / f"{name}_tests.c", board / "startup.c",
+                folder / "board/libc/memory.c", folder / "build" / f"lib{name}.a", "-lgcc", "-o", image)
     test.assertEqual(built.returncode, 0, built.stderr)
     qemu = re.search(r"qemu-system.*native", (folder / "Makefile").read_text())[0].split()
     return image, about["compiler"].removesuffix("gcc"), [*qemu, "-kernel", image]
 
 
-def steps_on_core(test, target):
+def steps_on_core(test, target, folder=None):
     """A step of 20,000 instructions takes at most 30,000, and steps compute what a run does."""
-    image, tools, qemu = image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_steps.c", "-DBUDGET=20000")
-    counter, counts = WORK / f"counter_{target}.so", WORK / f"steps_{target}.txt"
+    image, tools, qemu = image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_steps.c", "-DBUDGET=20000", folder=folder)
+    counter, counts = image.parent / "counter.so", image.parent / "steps.txt"
     run("cc", "-O2", "-shared", "-fPIC", "-o", counter, support.ROOT / "tests" / "smoke" / "counter.c")
     mark = re.search(r"^(\w+) . count_mark$", run(tools + "nm", image).stdout, re.M)[1]
     ran = run(*qemu, "-plugin", f"{counter},mark={mark},out={counts}")
@@ -392,6 +398,111 @@ def storm_on_core(test, target):
 Steps = support.cases("", {f"{what.__name__}_{target}": lambda test, what=what, target=target: what(test, target) for what, target in (
     (steps_on_core, "cortex-m4"), (steps_on_core, "cortex-m0plus"), (steps_on_core, "cortex-m55"), (storm_on_core, "cortex-m55"),
     (storm_on_core, "cortex-m4"))})
+
+
+def picture_model():
+    """A picture model of codes: inverted bottlenecks, one with a sum, of random weights."""
+    file = WORK / "picture.onnx"
+    if file.exists():
+        return file
+    import numpy
+    import onnx
+    from onnx import helper, numpy_helper
+    random, nodes, constants = numpy.random.default_rng(4), [], []
+
+    def conv(x, name, channels, out, kernel=1, stride=1, groups=1, clip=True):
+        weights = random.normal(0, (2 / (kernel * kernel * channels / groups)) ** 0.5, (out, channels // groups, kernel, kernel))
+        constants.append(numpy_helper.from_array(weights.astype(numpy.float32), f"{name}_w"))
+        nodes.append(helper.make_node("Conv", [x, f"{name}_w"], [name], name=name, kernel_shape=[kernel] * 2,
+                                      strides=[stride] * 2, pads=[kernel // 2] * 4, group=groups))
+        if clip:
+            nodes.append(helper.make_node("Relu", [name], [f"{name}_r"], name=f"{name}_r"))
+        return f"{name}_r" if clip else name
+
+    def block(x, name, channels, out, stride):
+        y = conv(conv(x, f"{name}_up", channels, 4 * channels), f"{name}_dw", 4 * channels, 4 * channels, 3, stride, 4 * channels)
+        y = conv(y, f"{name}_down", 4 * channels, out, clip=False)
+        if stride == 1:
+            nodes.append(helper.make_node("Add", [x, y], [f"{name}_sum"], name=f"{name}_sum"))
+            y = f"{name}_sum"
+        return y
+
+    x = block(block(block(conv("image", "stem", 3, 8, 3, 2), "a", 8, 8, 1), "b", 8, 12, 2), "c", 12, 16, 2)
+    nodes.append(helper.make_node("GlobalAveragePool", [x], ["pool"], name="pool"))
+    nodes.append(helper.make_node("Flatten", ["pool"], ["flat"], name="flat"))
+    constants.append(numpy_helper.from_array(random.normal(0, 0.3, (16, 4)).astype(numpy.float32), "fc_w"))
+    nodes.append(helper.make_node("MatMul", ["flat", "fc_w"], ["scores"], name="fc"))
+    real = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(nodes, "picture", [helper.make_tensor_value_info("image", real, [1, 3, 48, 48])],
+                              [helper.make_tensor_value_info("scores", real, [1, 4])], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, str(WORK / "picture_float.onnx"))
+    numpy.savez(WORK / "picture.npz", image=random.uniform(0, 1, (8, 3, 48, 48)).astype(numpy.float32))
+    support.vireo("quantize", WORK / "picture_float.onnx", "--data", WORK / "picture.npz", "--emit-onnx", WORK / "picture_qdq.onnx")
+    model = onnx.load(str(WORK / "picture_qdq.onnx"))
+    first = next(n for n in model.graph.node if n.op_type == "QuantizeLinear" and n.input[0] == "image")
+    for node in model.graph.node:  # its input is codes, as a camera's
+        node.input[:] = ["image" if i == first.output[0] else i for i in node.input]
+    model.graph.node.remove(first)
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    onnx.save(model, str(file))
+    return file
+
+
+def strips_on_core(test, target):
+    """The same hash from a smaller arena, whose bytes and instructions are told before; and no code where there are none."""
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    profile = json.loads((support.ROOT / "converter" / "target" / "profiles" / f"{target}.json").read_text())
+    whole_profile = WORK / f"whole_{target}.json"
+    whole_profile.write_text(json.dumps({**profile, "firmware": {**profile["firmware"], "strips": False}}))
+    about, said, sizes, folders = {}, {}, {}, {}
+    for name, of in (("strips", target), ("whole", whole_profile)):
+        folders[name] = folder = WORK / f"{name}_{target}"
+        shutil.rmtree(folder, ignore_errors=True)
+        support.vireo("convert", picture_model(), "--target", of, "--emit", "firmware", folder)
+        about[name] = manifest(folder)["models"][0]
+        built = run("make", "-j2", cwd=folder)
+        test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        test.assertNotIn("warning", built.stdout + built.stderr)
+        sizes[name] = {what: int(used) for what, used in re.findall(r"^(\w+) +(\d+) of +\d+ bytes$", built.stdout, re.M)}
+        ran = run("make", "-s", "test", cwd=folder)
+        said[name] = ran.stdout + ran.stderr
+        test.assertEqual(ran.returncode, 0, said[name])
+        counted = count_instructions(folder, manifest(folder)) / about[name]["selftest"]["cases"]
+        test.assertLess(abs(about[name]["instructions"] / counted - 1), 0.15, (about[name]["instructions"], counted))
+    strips, whole = about["strips"], about["whole"]
+    test.assertEqual(strips["selftest"]["hash"], whole["selftest"]["hash"])
+    test.assertEqual((strips["strips"], whole["strips"]), (True, False))
+    test.assertIn(f"picture hash {whole['selftest']['hash']}\n", said["strips"])
+    test.assertLess(strips["bytes"]["arena"], 0.8 * whole["bytes"]["arena"])
+    test.assertEqual(sizes["whole"]["ram"] - whole["bytes"]["arena"] + strips["bytes"]["arena"] + 320, sizes["strips"]["ram"])
+    test.assertTrue(any("segment" in layer for layer in strips["layers"]))
+    test.assertFalse((folders["whole"] / "src" / "strips.c").exists())
+    test.assertNotIn("vireo_segment", run("strings", folders["whole"] / "build" / "vireo_mcu.o").stdout)
+    painted = int(re.search(r"^stack (\d+)$", said["strips"], re.M)[1])
+    test.assertLessEqual(painted, sizes["strips"]["stack"] + 32)
+    steps_on_core(test, target, folders["strips"])
+
+
+def strips_need_a_limit(test):
+    """What does not fit otherwise runs strip by strip, however long it takes."""
+    profile = json.loads((support.ROOT / "converter" / "target" / "profiles" / "cortex-m4.json").read_text())
+    arenas = []
+    for limit in (None, 13800):
+        file = WORK / "limited.json"
+        file.write_text(json.dumps({**profile, "memory": {"pointer": 4, **({"arena": limit} if limit else {})}}))
+        done = support.vireo("convert", picture_model(), "--target", file, "-o", WORK / "limited.vireo", "--json", check=False)
+        test.assertEqual(done.returncode, 0, done.stderr)
+        arenas.append(json.loads(done.stdout)["targets"][0]["arena_bytes"])
+    test.assertGreater(arenas[0], 13800)
+    test.assertLessEqual(arenas[1], 13800)
+
+
+Strips = support.cases("", {f"strips_on_{target}": lambda test, target=target: strips_on_core(test, target) for target in
+                            ("cortex-m4", "cortex-m0plus", "cortex-m55", "rv32imc")} | {"strips_need_a_limit": strips_need_a_limit})
 
 
 class Refusals(unittest.TestCase):

@@ -3,9 +3,10 @@
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 
-/* Elements of a unit. */
-enum { kUnit = 64 };
+/* Elements of a unit; of two operands fewer, which take hundreds of instructions each where there is no FPU. */
+enum { kUnit = 64, kBinaryUnit = 16 };
 static uint32_t units_of(int32_t count) { return ((uint32_t)count + kUnit - 1) / kUnit; }
+static uint32_t binary_units_of(int32_t columns) { return ((uint32_t)columns + kBinaryUnit - 1) / kBinaryUnit; }
 /* Of `count` elements, those of some units: where they begin, and how many. */
 static int32_t begin_of(vireo_mcu_units units) { return (int32_t)units.from * kUnit; }
 static int32_t count_of(vireo_mcu_units units, int32_t count) {
@@ -34,7 +35,7 @@ static int needs_of_binary(const void* parameters, uint32_t bytes[VIREO_PLAN_OPE
 /* Units go along the rows; a row's last one may be smaller. */
 static uint32_t units_of_binary(const void* parameters) {
   const vireo_mcu_binary* const f = (const vireo_mcu_binary*)parameters;
-  return (uint32_t)f->rows * units_of(f->columns);
+  return (uint32_t)f->rows * binary_units_of(f->columns);
 }
 MCU_INLINE void run_binary(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units,
                            void (*kernel)(const vireo_mcu_binary*, const uint8_t*, const uint8_t*, uint8_t*)) {
@@ -43,11 +44,11 @@ MCU_INLINE void run_binary(const void* parameters, void* const o[VIREO_PLAN_OPER
     kernel(&f, o[0], o[1], o[2]);
     return;
   }
-  const int32_t of_row = (int32_t)units_of(f.columns), columns = f.columns;
+  const int32_t of_row = (int32_t)binary_units_of(f.columns), columns = f.columns;
   f.rows = 1;
   for (int32_t u = (int32_t)units.from; u < (int32_t)units.to; ++u) {
-    const int32_t row = mcu_divide(u, of_row), from = (u - row * of_row) * kUnit;
-    f.columns = columns - from < kUnit ? columns - from : kUnit;
+    const int32_t row = mcu_divide(u, of_row), from = (u - row * of_row) * kBinaryUnit;
+    f.columns = columns - from < kBinaryUnit ? columns - from : kBinaryUnit;
     kernel(&f, (const uint8_t*)o[0] + row * f.a_row + from * f.a_step,
            (const uint8_t*)o[1] + row * f.b_row + from * f.b_step, (uint8_t*)o[2] + row * columns + from);
   }

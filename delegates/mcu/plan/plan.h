@@ -40,7 +40,7 @@ typedef struct {
 } vireo_plan_header;
 
 typedef struct {
-  uint16_t kernel;                        /* kernels.def */
+  uint16_t kernel;                        /* kernels.def, or a segment (strips.h) */
   uint16_t cost;                          /* of a unit of its work, in 64 instructions, by whoever wrote the plan */
   uint32_t parameters;                    /* offset */
   uint32_t operands[VIREO_PLAN_OPERANDS]; /* places, as the kernel orders them */

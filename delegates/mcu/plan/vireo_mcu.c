@@ -4,6 +4,10 @@
 
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/plan/call.h"
+#include "delegates/mcu/plan/plan_features.h"
+#if VIREO_MCU_STRIPS
+#include "delegates/mcu/plan/strips.h"
+#endif
 
 static const vireo_plan_header* header_of(const uint8_t* plan) { return (const vireo_plan_header*)(const void*)plan; }
 static const vireo_plan_record* records_of(const uint8_t* plan) {
@@ -52,7 +56,13 @@ vireo_mcu_status vireo_mcu_open(vireo_mcu_session* session, const void* plan, ui
     return VIREO_MCU_INVALID_MODEL;
   if (h->arena_bytes > arena_bytes) return VIREO_MCU_OUT_OF_ARENA;
   for (uint32_t i = 0; i < h->records; ++i) {
-    const vireo_mcu_status status = check_record(h, bytes, records_of(bytes) + i);
+    const vireo_plan_record* const r = records_of(bytes) + i;
+#if VIREO_MCU_STRIPS
+    const vireo_mcu_status status =
+        r->kernel == VIREO_PLAN_SEGMENT ? vireo_segment_check(bytes, r, (uint8_t*)arena) : check_record(h, bytes, r);
+#else
+    const vireo_mcu_status status = check_record(h, bytes, r);
+#endif
     if (status != VIREO_MCU_OK) return status;
   }
   for (uint32_t i = 0; i < values; ++i) {
@@ -92,6 +102,13 @@ static void run_record(const vireo_mcu_session* s, const vireo_plan_record* r, v
   vireo_mcu_kernel_of(r->kernel)->run(s->plan + r->parameters, operands, units);
 }
 
+static uint32_t units_of(const uint8_t* plan, const vireo_plan_record* r) {
+#if VIREO_MCU_STRIPS
+  if (r->kernel == VIREO_PLAN_SEGMENT) return VIREO_MCU_ALL_UNITS; /* it says itself when it has ended */
+#endif
+  return vireo_mcu_kernel_of(r->kernel)->units(plan + r->parameters);
+}
+
 /* Units of the record that a step has room for. */
 static uint32_t room_for(const vireo_plan_record* r, uint32_t instructions) {
   const uint32_t cost = r->cost == 0 ? 64u : r->cost * 64u;
@@ -108,7 +125,7 @@ vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instruction
     const vireo_plan_record* const r = records_of(session->plan) + session->next;
     vireo_mcu_units units = {session->unit, VIREO_MCU_ALL_UNITS};
     if (!all || units.from != 0) {
-      const uint32_t left = vireo_mcu_kernel_of(r->kernel)->units(session->plan + r->parameters) - units.from;
+      const uint32_t left = units_of(session->plan, r) - units.from;
       uint32_t some = all ? left : room_for(r, instructions);
       if (some == 0 && !first) break;
       some = some == 0 ? 1 : some < left ? some : left;
@@ -117,7 +134,12 @@ vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instruction
       if (units.from != 0 || some < left) units.to = units.from + some;
       session->unit = some < left ? units.to : 0;
     }
-    run_record(session, r, units);
+#if VIREO_MCU_STRIPS
+    if (r->kernel == VIREO_PLAN_SEGMENT) {
+      if (vireo_segment_run(session->plan, r, session->arena, units)) session->unit = 0;
+    } else
+#endif
+      run_record(session, r, units);
     if (session->unit == 0) ++session->next;
     first = 0;
   }
