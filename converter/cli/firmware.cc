@@ -224,6 +224,14 @@ void write_firmware(const Emission& emission, const std::string& model, const st
       throw Failure("the flat plan of " + model + " computes other values than a session does", "report this model");
     test.hash = firmware::test_hash(test.hash, got.data(), got.size());
   }
+  // Layer by layer of the last case, for `vireo trace`: whole values, whether or not the target's run strip by strip.
+  FlatPlan whole;
+  firmware::OnPlan layers;
+  if (!firmware::make_flat_plan({static_cast<const uint8_t*>(bytes.data), bytes.size}, firmware::host_core(), "",
+                                {false, 0}, &whole, &refusals, &error) ||
+      !layers.open(whole, &error))
+    throw Failure("no flat plan for this machine: " + error, "report this model");
+  test.layers = layers.trace(firmware::test_inputs(plan, test.amplitudes, test.made_up - 1));
   const firmware::Target target{profile.name, profile.firmware.core, profile.firmware.compiler, profile.firmware.flags,
                                 profile.firmware.board};
   const std::string& folder = emission.folder;

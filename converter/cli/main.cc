@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   extensions.import_options = [&](vireo::cli::Command verb) { vireo::cli::add_import_options(verb, &import); };
   extensions.verbs = {vireo::cli::add_convert,     vireo::cli::add_quantize, vireo::cli::add_check,
                       vireo::cli::add_conformance, vireo::cli::add_pack,     vireo::cli::add_targets,
-                      vireo::cli::add_eval};
+                      vireo::cli::add_eval,        vireo::cli::add_trace};
 #if VIREO_TRUST
   for (const auto add : {vireo::cli::add_keygen, vireo::cli::add_sign, vireo::cli::add_encrypt})
     extensions.verbs.emplace_back(add);

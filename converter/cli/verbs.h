@@ -17,6 +17,7 @@ void add_conformance(Command app, Context& context);
 void add_pack(Command app, Context& context);
 void add_targets(Command app, Context& context);
 void add_eval(Command app, Context& context);
+void add_trace(Command app, Context& context);
 // seal.cc, with VIREO_TRUST
 void add_keygen(Command app, Context& context);
 void add_sign(Command app, Context& context);

@@ -272,6 +272,11 @@ class Folder {
     for (const Json& model : models_) most = std::max(most, model["bytes"]["arena"].get<uint32_t>());
     return most;
   }
+  size_t most_layers() const {
+    size_t most = 0;
+    for (const Json& model : models_) most = std::max(most, model["layers"].size());
+    return most;
+  }
   // A text of each model, with NAME and UP as its names.
   std::string each(const std::string& text) const {
     std::string all;
@@ -283,7 +288,7 @@ class Folder {
   }
 
   void sources() {
-    std::set<std::string> of_plan = {"bounds.c", "call.h", "kernels.def", "plan.h", "vireo_mcu.c"};
+    std::set<std::string> of_plan = {"bounds.c", "call.h", "kernels.def", "plan.h", "trace.c", "vireo_mcu.c"};
     std::set<std::string> of_kernels = {"lanes.h", "product.h", "requantize.c", "requantize.h"};
     std::string cases;
     const std::set<std::string> linked = kernels();
@@ -303,6 +308,7 @@ class Folder {
     for (const std::string& f : of_plan) files_.push_back(copied("delegates/mcu/plan/", f, "src/"));
     for (const std::string& f : of_kernels) files_.push_back(copied("delegates/mcu/kernels/", f, "src/"));
     files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu.h", "include/"));
+    files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu_trace.h", "include/"));
     files_.push_back({"src/plan_features.h",
                       "/* What the executor can do besides single records: what this folder's plans need. */\n"
                       "#ifndef VIREO_PLAN_FEATURES_H_\n#define VIREO_PLAN_FEATURES_H_\n\n#define VIREO_MCU_STRIPS " +
@@ -539,6 +545,7 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
         {"ONE_ARENA_RAM_BUDGET", std::to_string(ram_budget(largest_arena()))},
         {"STACK_BUDGET", std::to_string(stack_budget())},
         {"MODEL_ROWS", model_rows()},
+        {"TRACE_ENTRIES", std::to_string(most_layers())},
         {"USAGE", usage()}};
     Words marked;
     for (const auto& [word, value] : words) marked.emplace_back("@" + word + "@", value);
@@ -604,6 +611,8 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
                     {"instructions", s.instructions},
                     {"scratch", s.scratch_bytes},
                     {"output", {{"offset", s.output_offset}, {"bytes", s.output_bytes}}}};
+      layer["record"] = s.record;
+      layer["trace"] = test_.layers[i];
       if (s.in_strip != 0) layer["segment"] = s.record, layer["rows_a_call"] = s.in_strip;
       layers.push_back(std::move(layer));
     }

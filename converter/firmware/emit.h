@@ -23,6 +23,7 @@ struct SelfTest {
   uint32_t made_up = 0;
   std::vector<float> amplitudes;  // of each input, where it is of float32: values lie in +-this, a power of two
   uint32_t hash = 0;              // of all outputs of all cases, the kept ones first
+  std::vector<uint32_t> layers;   // the hash of each step's output in the last case (vireo_mcu_trace.h)
 };
 // The inputs of a case that is made up.
 std::vector<std::vector<uint8_t>> test_inputs(const FlatPlan& plan, const std::vector<float>& amplitudes,

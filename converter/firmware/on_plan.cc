@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/plan/plan.h"
 
 namespace vireo::firmware {
 
@@ -32,6 +33,28 @@ std::vector<uint8_t> OnPlan::run(const std::vector<std::vector<uint8_t>>& inputs
     all.insert(all.end(), y, y + bytes);
   }
   return all;
+}
+
+std::vector<uint32_t> OnPlan::trace(const std::vector<std::vector<uint8_t>>& inputs) {
+  std::vector<uint32_t> hashes;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(vireo_mcu_input(&session_, static_cast<uint32_t>(i), nullptr), inputs[i].data(), inputs[i].size());
+  // A plan that ends behind each record, one after the other.
+  std::vector<uint32_t> words = plan_->words;
+  auto* const header = reinterpret_cast<vireo_plan_header*>(words.data());
+  vireo_mcu_session session = session_;
+  session.plan = reinterpret_cast<const uint8_t*>(words.data());
+  for (const PlanStep& step : plan_->steps) {
+    session.next = static_cast<uint16_t>(step.record);
+    session.unit = 0;
+    header->records = static_cast<uint16_t>(step.record + 1);
+    (void)vireo_mcu_run(&session);
+    uint32_t hash = 0, index = 0;
+    const uint8_t* const y = session.arena + step.output_offset;
+    for (; index < step.output_bytes; ++index) hash += (y[index] + 1u) * (index * 2654435761u | 1u);
+    hashes.push_back(hash);
+  }
+  return hashes;
 }
 
 std::vector<float> input_amplitudes(const FlatPlan& plan) {

@@ -19,6 +19,8 @@ class OnPlan {
   // `plan` outlives this object. False with the reason.
   bool open(const FlatPlan& plan, std::string* error);
   // The bytes of all outputs, one behind the other.
+  // The hash of each step's output in a run (vireo_mcu_trace.h), of a plan without segments.
+  std::vector<uint32_t> trace(const std::vector<std::vector<uint8_t>>& inputs);
   std::vector<uint8_t> run(const std::vector<std::vector<uint8_t>>& inputs);
 
  private:

@@ -501,6 +501,67 @@ def strips_need_a_limit(test):
     test.assertLessEqual(arenas[1], 13800)
 
 
+def traces_on_core(test, target):
+    """Layers as the core ran them are this machine's; a wrong kernel is found by the first layer that it computes; a build
+    without traces has none of it."""
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    folder = emit(target, name=f"trace_{target}")
+    support.vireo("convert", picture_model(), "--target", target, "--emit", "firmware", folder, "--add")
+    plain = run("make", "-j2", "lib", "BUILD=plain", cwd=folder)
+    test.assertEqual(plain.returncode, 0, plain.stderr)
+    test.assertNotIn("trace", run("nm", "-g", "--defined-only", folder / "plain" / "libkws_dscnn_mfcc.a").stdout.replace("trace.o", ""))
+
+    def traced():
+        built = run("make", "-j2", "TRACE=1", cwd=folder)
+        test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        test.assertNotIn("warning", built.stdout + built.stderr)
+        return run("make", "-s", "test", "TRACE=1", cwd=folder)
+
+    def compared(name, *more):
+        return support.vireo("trace", folder / f"trace_{name}.bin", "--folder", folder, *more, check=False)
+
+    ran = traced()
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    for name in ("kws_dscnn_mfcc", "picture"):
+        done = compared(name, "--json")
+        test.assertEqual(done.returncode, 0, done.stderr)
+        told = json.loads(done.stdout)
+        test.assertEqual((told["model"], told["first_difference"]), (name, ""))
+        # The first model's layers stay in the ring as far as the second one's leave room.
+        test.assertEqual(told["missing"], 0)
+        test.assertTrue(all(layer["clock"] > 0 for layer in told["layers"]), told)
+        test.assertIn(f"{len(told['layers'])} of {len(told['layers'])} layers are equal", compared(name).stdout)
+    # A kernel that is wrong in one place: averages, and sums of two operands.
+    for file, good, bad, name, kernel in (("pool.c", "void vireo_mcu_pool_run_units(", None, "kws_dscnn_mfcc", "average"),
+                                          ("call_codes.c", "run_binary(parameters, o, units, vireo_mcu_add);",
+                                           "run_binary(parameters, o, units, vireo_mcu_add); *(uint8_t*)o[2] ^= 1;", "picture", "add")):
+        source = folder / "src" / file
+        text = source.read_text()
+        test.assertIn(good, text)
+        if bad is None:  # what calls it leaves a bit
+            source, good, bad = folder / "src" / "call_pool.c", "o[0], o[1], o[2], units);", "o[0], o[1], o[2], units); *(uint8_t*)o[2] ^= 4;"
+            text = source.read_text()
+        test.assertIn(good, text)
+        source.write_text(text.replace(good, bad))
+        test.assertNotEqual(traced().returncode, 0)
+        done = compared(name)
+        source.write_text(text)
+        test.assertEqual(done.returncode, 1, done.stdout)
+        node = next(layer["node"] for m in manifest(folder)["models"] if m["name"] == name for layer in m["layers"] if layer["kernel"] == kernel)
+        test.assertIn(f'the first layer that differs from this machine\'s is {kernel} "{node}"', done.stderr)
+    # What is no dump, and a dump of another folder.
+    bad = WORK / "bad.bin"
+    bad.write_bytes((folder / "trace_picture.bin").read_bytes()[:40])
+    test.assertIn("is no dump of vireo_mcu_trace", support.vireo("trace", bad, "--folder", folder, check=False).stderr)
+    test.assertIn("no model \"other\"", compared("picture", "--model", "other").stderr)
+    alone = emit(target, name=f"alone_{target}")
+    test.assertIn("the dump is of another model", support.vireo("trace", folder / "trace_picture.bin", "--folder", alone, check=False).stderr)
+
+
+Traces = support.cases("", {f"traces_on_{target}": lambda test, target=target: traces_on_core(test, target) for target in
+                            ("cortex-m4", "rv32imc", "cortex-m0plus", "cortex-m55")})
 Strips = support.cases("", {f"strips_on_{target}": lambda test, target=target: strips_on_core(test, target) for target in
                             ("cortex-m4", "cortex-m0plus", "cortex-m55", "rv32imc")} | {"strips_need_a_limit": strips_need_a_limit})
 

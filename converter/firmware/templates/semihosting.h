@@ -20,6 +20,21 @@ void board_exit(int status) {
   }
 }
 
+#if defined(VIREO_MCU_TRACE) && VIREO_MCU_TRACE
+int board_write_file(const char* path, const void* bytes, uint32_t count) {
+  uintptr_t block[3];
+  uint32_t length = 0;
+  while (path[length] != 0) ++length;
+  block[0] = (uintptr_t)path, block[1] = 5 /* "wb" */, block[2] = length;
+  const uint32_t file = semihost(0x01 /* SYS_OPEN */, block);
+  if (file == 0xFFFFFFFFu) return 1;
+  block[0] = file, block[1] = (uintptr_t)bytes, block[2] = count;
+  const uint32_t left = semihost(0x05 /* SYS_WRITE */, block);
+  block[0] = file;
+  return (int)(left | semihost(0x02 /* SYS_CLOSE */, block));
+}
+#endif
+
 uint32_t board_stack_used(void) {
   const uint32_t* p = image_stack_low;
   while (p < image_stack_top && *p == PAINT) ++p;

@@ -25,6 +25,7 @@ enum {
 #define VIREO_PLAN_IN_PLAN 0u
 #define VIREO_PLAN_IN_ARENA 1u
 #define VIREO_PLAN_ABSENT 0xFFFFFFFFu
+#define VIREO_PLAN_SEGMENT 256u /* in place of a kernel's number: the record is a segment (strips.h) */
 #define VIREO_PLAN_PLACE(region, offset) ((uint32_t)(region) << 28 | (uint32_t)(offset))
 #define VIREO_PLAN_REGION(place) ((place) >> 28)
 #define VIREO_PLAN_OFFSET(place) ((place)&0x0FFFFFFFu)
@@ -40,7 +41,7 @@ typedef struct {
 } vireo_plan_header;
 
 typedef struct {
-  uint16_t kernel;                        /* kernels.def, or a segment (strips.h) */
+  uint16_t kernel;                        /* kernels.def, or VIREO_PLAN_SEGMENT */
   uint16_t cost;                          /* of a unit of its work, in 64 instructions, by whoever wrote the plan */
   uint32_t parameters;                    /* offset */
   uint32_t operands[VIREO_PLAN_OPERANDS]; /* places, as the kernel orders them */

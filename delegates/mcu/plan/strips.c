@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "delegates/mcu/plan/call.h"
+#include "delegates/mcu/plan/vireo_mcu_trace.h"
 
 /* A segment as one that reads it sees it. */
 typedef struct {
@@ -281,6 +282,13 @@ int vireo_segment_run(const uint8_t* plan, const vireo_plan_record* r, uint8_t* 
     p->unit += some;
     if (p->unit < all) return 0;
     p->unit = 0;
+#if VIREO_MCU_TRACE
+    const vireo_segment_value* const y = g.values + g.nodes[c.node].output;
+    const vireo_plan_record* const first = (const vireo_plan_record*)(const void*)(plan + sizeof(vireo_plan_header));
+    vireo_mcu_trace_rows(plan, (uint32_t)(r - first), c.node,
+                         arena + VIREO_PLAN_OFFSET(c.operands[g.nodes[c.node].output_at]), y->planes, y->row_bytes,
+                         c.first, c.count, y->rows);
+#endif
     finish(&g, rows, arena, &c);
   }
   return vireo_segment_next(g.s, g.values, g.nodes, rows, &c.count) < 0;

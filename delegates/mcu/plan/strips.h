@@ -7,8 +7,8 @@
  * made, and no row is made twice.
  *
  * The order follows from the segment alone: the converter goes through it to size all memory (converter/firmware), a
- * session goes through it when it is opened to check every call, and a run repeats it. sdk/plan/rows/strip_rows.h has the
- * arithmetic of rows, which the CPU delegate's strips share. */
+ * session goes through it when it is opened to check every call, and a run repeats it. The arithmetic of rows is in
+ * sdk/plan/rows/strip_rows.h, which the CPU delegate's strips share. */
 #ifndef VIREO_DELEGATES_MCU_PLAN_STRIPS_H_
 #define VIREO_DELEGATES_MCU_PLAN_STRIPS_H_
 
@@ -24,7 +24,6 @@ extern "C" {
 #endif
 
 enum {
-  VIREO_PLAN_SEGMENT = 256,        /* in place of a kernel's number: the record is a segment */
   VIREO_SEGMENT_NODES = 64,        /* at most, and as many values more */
   VIREO_SEGMENT_PARAMETERS = 96,   /* bytes of a node's parameters, at most */
   VIREO_SEGMENT_NOWHERE = 0xFF,    /* of a word of parameters */

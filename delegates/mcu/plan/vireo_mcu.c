@@ -5,6 +5,7 @@
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/plan_features.h"
+#include "delegates/mcu/plan/vireo_mcu_trace.h"
 #if VIREO_MCU_STRIPS
 #include "delegates/mcu/plan/strips.h"
 #endif
@@ -121,6 +122,9 @@ vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instruction
   const uint32_t count = header_of(session->plan)->records;
   const int all = instructions == VIREO_MCU_WHOLE_RUN;
   int first = 1;
+#if VIREO_MCU_TRACE
+  if (session->next == 0 && session->unit == 0) vireo_mcu_trace_begin();
+#endif
   while (session->next < count) {
     const vireo_plan_record* const r = records_of(session->plan) + session->next;
     vireo_mcu_units units = {session->unit, VIREO_MCU_ALL_UNITS};
@@ -140,7 +144,12 @@ vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instruction
     } else
 #endif
       run_record(session, r, units);
-    if (session->unit == 0) ++session->next;
+    if (session->unit == 0) {
+#if VIREO_MCU_TRACE
+      if (r->kernel < VIREO_PLAN_SEGMENT) vireo_mcu_trace_record(session->plan, session->next, session->arena);
+#endif
+      ++session->next;
+    }
     first = 0;
   }
   *done = session->next == count;

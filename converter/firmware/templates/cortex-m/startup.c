@@ -18,6 +18,21 @@ static void fault(void) {
   board_exit(139);
 }
 
+#if defined(VIREO_MCU_TRACE) && VIREO_MCU_TRACE
+uint32_t vireo_mcu_trace_clock(void);
+uint32_t vireo_mcu_trace_clock(
+    void) { /* SysTick, which every core has: 24 bits, so layers of up to 16 million cycles */
+  static uint32_t last, high;
+  volatile uint32_t* const systick = (volatile uint32_t*)0xE000E010u; /* control, reload, value */
+  if ((systick[0] & 1) == 0)
+    systick[1] = 0xFFFFFFu, systick[2] = 0, systick[0] = 5; /* the core's clock, no interrupt */
+  const uint32_t value = 0xFFFFFFu - systick[2];
+  if (value < last) high += 0x1000000u;
+  last = value;
+  return high + value;
+}
+#endif
+
 void board_reset(void) {
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
   *(volatile uint32_t*)0xE000ED88u |= 0xFu << 20; /* CPACR: full access to the coprocessors 10 and 11 */

@@ -23,6 +23,15 @@ __attribute__((aligned(4), used)) static void fault(void) {
   board_exit(139);
 }
 
+#if defined(VIREO_MCU_TRACE) && VIREO_MCU_TRACE
+uint32_t vireo_mcu_trace_clock(void);
+uint32_t vireo_mcu_trace_clock(void) { /* instructions */
+  uint32_t count;
+  __asm__ volatile(".option push\n.option arch, +zicsr\ncsrr %0, minstret\n.option pop" : "=r"(count));
+  return count;
+}
+#endif
+
 __attribute__((used)) void board_start(void) {
   __asm__ volatile(".option push\n.option arch, +zicsr\ncsrw mtvec, %0\n.option pop" ::"r"(fault));
 #ifdef __riscv_flen

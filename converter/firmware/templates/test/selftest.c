@@ -2,6 +2,7 @@
  * that the converting machine computed, and how deep the stack was. */
 #include "board.h"
 #include "models.h"
+#include "vireo_mcu_trace.h"
 
 /* Around a run: what counts instructions looks for them. */
 void count_begin(void);
@@ -64,8 +65,15 @@ static vireo_mcu_status run(vireo_mcu_session* session, uint32_t outputs, uint32
       model##_test_inputs(&session, c);                                           \
       status = run(&session, MODEL##_OUTPUTS, &hash);                             \
     }                                                                             \
+    WRITE_TRACE(#model)                                                           \
     return tell(#model, status, hash, MODEL##_TEST_HASH);                         \
   }
+#if VIREO_MCU_TRACE
+#define WRITE_TRACE(model) \
+  if (board_write_file("trace_" model ".bin", &vireo_mcu_trace, sizeof vireo_mcu_trace) != 0) return 1;
+#else
+#define WRITE_TRACE(model)
+#endif
 MODELS(TEST)
 
 int main(void) {
