@@ -46,10 +46,12 @@ ROOMS = [
     # What images of microcontrollers get a copy of: C99 that knows nothing else. Then nodes as those kernels take them.
     ("delegates/mcu/kernels", []),
     ("delegates/mcu/plan", ["delegates/mcu/kernels", "sdk/plan/rows"]),
+    ("delegates/mcu/update", ["delegates/mcu/plan"]),
     ("delegates/mcu/nodes", ["c_api/include", "sdk", "delegates/mcu/kernels"]),
     ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler", "delegates/gpu",
                    "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes"]),
-    ("converter/firmware", ["c_api/include", "sdk", "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes"]),
+    ("converter/firmware", ["c_api/include", "sdk", "delegates/mcu/kernels", "delegates/mcu/plan", "delegates/mcu/nodes",
+                            "delegates/mcu/update"]),
     ("converter/cli", ["c_api/include", "c_api/cli", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage", "converter",
                         "converter/firmware", "quant"]),
     ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
@@ -63,7 +65,7 @@ ROOMS = [
 ]
 # What a room may add in its tests, beside tests/support: a delegate's tests run the conformance suite.
 TEST_EXTRA = {"delegates": ["delegates/conformance"], "delegates/gpu": ["delegates/conformance"],
-              "delegates/mcu/plan": ["c_api/include", "sdk"]}
+              "delegates/mcu/plan": ["c_api/include", "sdk"], "delegates/mcu/update": ["delegates/mcu/kernels"]}
 TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings", "samples", "tests", "toolchains"}
 
 # Standard headers, and compilers' own for instructions, that need neither an OS nor the heap. Anything else in a device file has to be argued for here.

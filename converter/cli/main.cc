@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
                       vireo::cli::add_conformance, vireo::cli::add_pack,     vireo::cli::add_targets,
                       vireo::cli::add_eval,        vireo::cli::add_trace};
 #if VIREO_TRUST
-  for (const auto add : {vireo::cli::add_keygen, vireo::cli::add_sign, vireo::cli::add_encrypt})
+  for (const auto add : {vireo::cli::add_keygen, vireo::cli::add_sign, vireo::cli::add_encrypt, vireo::cli::add_slot})
     extensions.verbs.emplace_back(add);
 #endif
   extensions.inspect_file = vireo::cli::inspect_file;

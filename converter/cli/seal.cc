@@ -10,6 +10,7 @@
 #include "c_api/cli/keys.h"
 #include "converter/cli/verbs.h"
 #include "converter/emit/sealed_file.h"
+#include "converter/firmware/emit.h"
 #include "sdk/format/sha256.h"
 
 namespace vireo::cli {
@@ -113,7 +114,61 @@ void encrypt(const SealOptions& o) {
   write_sealed(o, out, error, "encrypt");
 }
 
+struct SlotOptions {
+  std::string plan, output, key, header;
+  uint32_t revision = 0, oldest = 0, product = 0;
+};
+
+void write_slot(const SlotOptions& o) {
+  start();
+  const Key key = read_key(o.key, KeyKind::kSecret);
+  require_apart({o.key, o.plan}, {o.output});
+  require_writable(o.output);
+  std::vector<uint8_t> slot;
+  const firmware::SlotFacts facts{o.product, o.revision, o.oldest != 0 ? o.oldest : o.revision};
+  const std::string why = firmware::make_slot(
+      read_file(o.plan), facts,
+      [&](const uint8_t* message, size_t size, uint8_t* signature) {
+        crypto_sign_ed25519_detached(signature, nullptr, message, size, key.bytes.data());
+      },
+      &slot);
+  if (!why.empty())
+    throw Failure("no slot of " + o.plan + ": " + why, "model/NAME.plan of a folder that --emit firmware wrote",
+                  {"failed", o.plan, "", "", "", ""});
+  write_file(o.output, slot.data(), slot.size());
+  if (!o.header.empty()) {
+    std::string text = "/* The public key of " + std::filesystem::path(o.key).filename().string() +
+                       ", for vireo_update. */\n#include <stdint.h>\nstatic const uint8_t kUpdateKey[32] = {";
+    uint8_t open[crypto_sign_ed25519_PUBLICKEYBYTES];
+    crypto_sign_ed25519_sk_to_pk(open, key.bytes.data());
+    for (const uint8_t byte : open) text += std::to_string(byte) + ", ";
+    text += "};\n";
+    write_file(o.header, text.data(), text.size());
+  }
+  std::cout << "wrote " << o.output << ", " << slot.size() << " bytes, revision " << facts.revision << ", product "
+            << facts.product << "; once it is confirmed, the oldest that runs is " << facts.oldest << "\n";
+}
+
 }  // namespace
+
+void add_slot(Command app, Context&) {
+  auto options = std::make_shared<SlotOptions>();
+  Command verb = app.add_verb("slot", "Sign a microcontroller's model for an update (Ed25519)");
+  verb.add_option("plan", options->plan, "model/NAME.plan of a folder of --emit firmware").required().file({".plan"});
+  verb.add_option("-o,--output", options->output, "the file to write: what a slot of the flash holds").required();
+  verb.add_option("--key", options->key, "the secret key's file").required().file({".key"});
+  verb.add_option("--revision", options->revision, "of the model, from 1 up: a device takes only newer ones")
+      .required();
+  verb.add_option("--oldest", options->oldest,
+                  "the least revision that a device may go back to once this one is confirmed; default: this one");
+  verb.add_option("--product", options->product, "the number that the firmware has as its product; default: 0");
+  verb.add_option("--key-header", options->header, "also writes the public key as C to this file");
+  verb.footer(
+      "Examples:\n"
+      "  vireo keygen maker\n"
+      "  vireo slot words_firmware/model/words.plan --key maker.key --revision 2 --oldest 1 -o words.slot");
+  verb.callback([options] { write_slot(*options); });
+}
 
 void add_keygen(Command app, Context&) {
   auto options = std::make_shared<SealOptions>();

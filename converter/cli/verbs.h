@@ -22,6 +22,7 @@ void add_trace(Command app, Context& context);
 void add_keygen(Command app, Context& context);
 void add_sign(Command app, Context& context);
 void add_encrypt(Command app, Context& context);
+void add_slot(Command app, Context& context);
 
 // Adds provenance, plans and segments of a .vireo file to what inspect prints. Throws Failure.
 void inspect_file(const std::string& path, Json* facts);

@@ -130,6 +130,7 @@ File copied(const std::string& folder, const std::string& file, const std::strin
   text = replaced(std::move(text), "#include \"delegates/mcu/kernels/", "#include \"");
   text = replaced(std::move(text), "#include \"delegates/mcu/plan/", "#include \"");
   text = replaced(std::move(text), "#include \"sdk/plan/rows/", "#include \"");
+  text = replaced(std::move(text), "#include \"delegates/mcu/update/", "#include \"");
   return {to + file, std::move(text)};
 }
 
@@ -229,6 +230,8 @@ class Folder {
     files_.push_back({"model/" + name_ + "_tests.h", tests_header()});
     files_.push_back({"model/" + name_ + "_tests.c", tests()});
     files_.push_back({"model/one_arena.c", one_arena()});
+    files_.push_back(
+        {"model/" + name_ + ".plan", std::string(reinterpret_cast<const char*>(plan_.words.data()), plan_.bytes())});
     const Words words = this->words();
     const std::string board = std::string("board/") + board_.name + "/";
     files_.push_back({board + "startup.c", filled(std::string(board_.family) + "/startup.c", words)});
@@ -309,6 +312,9 @@ class Folder {
     for (const std::string& f : of_kernels) files_.push_back(copied("delegates/mcu/kernels/", f, "src/"));
     files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu.h", "include/"));
     files_.push_back(copied("delegates/mcu/plan/", "vireo_mcu_trace.h", "include/"));
+    for (const char* f : {"ed25519.c", "ed25519.h", "vireo_mcu_update.c"})
+      files_.push_back(copied("delegates/mcu/update/", f, "src/"));
+    files_.push_back(copied("delegates/mcu/update/", "vireo_mcu_update.h", "include/"));
     files_.push_back({"src/plan_features.h",
                       "/* What the executor can do besides single records: what this folder's plans need. */\n"
                       "#ifndef VIREO_PLAN_FEATURES_H_\n#define VIREO_PLAN_FEATURES_H_\n\n#define VIREO_MCU_STRIPS " +

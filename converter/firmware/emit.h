@@ -2,12 +2,22 @@
 #ifndef VIREO_CONVERTER_FIRMWARE_EMIT_H_
 #define VIREO_CONVERTER_FIRMWARE_EMIT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "converter/firmware/flat_plan.h"
 
 namespace vireo::firmware {
+
+// What a slot holds (delegates/mcu/update/vireo_mcu_update.h): a header and a plan's bytes. `sign` fills 64 bytes with
+// the signature of a message. Returns "", or why there is none.
+struct SlotFacts {
+  uint32_t product = 0, revision = 0, oldest = 0;
+};
+std::string make_slot(const std::vector<uint8_t>& plan, const SlotFacts& facts,
+                      const std::function<void(const uint8_t* message, size_t size, uint8_t* signature)>& sign,
+                      std::vector<uint8_t>* out);
 
 // How images for a target are made; of its profile (converter/target).
 struct Target {

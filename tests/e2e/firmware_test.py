@@ -4,6 +4,7 @@ emulator are here, and print the hash of this machine's session; what cannot run
 The image of a core also takes no more than its budgets, and budgets end the build where they are exceeded.
 """
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -560,6 +561,45 @@ def traces_on_core(test, target):
     test.assertIn("the dump is of another model", support.vireo("trace", folder / "trace_picture.bin", "--folder", alone, check=False).stderr)
 
 
+def updates_on_core(test, target):
+    """A model from a slot; power that fails at each page; damaged slots. And what is no slot, at the command line."""
+    folder = emit(target, name=f"update_{target}")
+    key = WORK / f"maker_{target}"
+    for file in (f"{key}.key", f"{key}.pub"):
+        pathlib.Path(file).unlink(missing_ok=True)
+    support.vireo("keygen", key)
+    plan, build = folder / "model" / "kws_dscnn_mfcc.plan", folder / "build"
+    build.mkdir(exist_ok=True)
+    arrays = ""
+    for revision in (1, 2):
+        slot = build / f"{revision}.slot"
+        said = support.vireo("slot", plan, "--key", f"{key}.key", "--revision", revision, "--product", 7, "-o", slot, "--key-header", build / "key.h").stdout
+        test.assertIn(f"revision {revision}, product 7; once it is confirmed, the oldest that runs is {revision}", " ".join(said.split()))
+        arrays += f"static const uint8_t kSlot{revision}[] = {{{','.join(map(str, slot.read_bytes()))}}};\n"
+    (build / "slots.h").write_text(arrays)
+    for said, arguments in {"revisions begin with 1": (plan, "--revision", 0), "it would refuse itself": (plan, "--revision", 2, "--oldest", 3)}.items():
+        done = support.vireo("slot", *arguments, "--key", f"{key}.key", "-o", WORK / "bad.slot", check=False)
+        test.assertEqual(done.returncode, 1)
+        test.assertIn(said, done.stderr)
+    bad = WORK / "bad.plan"
+    bad.write_bytes(plan.read_bytes()[:-4])
+    test.assertIn("no flat plan, or not all of one",
+                  support.vireo("slot", bad, "--revision", 1, "--key", f"{key}.key", "-o", WORK / "bad.slot", check=False).stderr)
+    image, tools, qemu = image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_update.c", "-DCASES=100", f"-I{build}", folder=folder)
+    ran = run(*qemu)
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    sizes = {f.name: int(run(tools + "size", f).stdout.splitlines()[1].split()[0]) for f in build.glob("*.o")}
+    test.assertLessEqual(sizes["ed25519.o"], 6144)
+    test.assertLessEqual(sizes["vireo_mcu_update.o"], 2048)
+    # Who does not call it does not link it.
+    built = run("make", "-j2", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    test.assertNotRegex(run(tools + "nm", build / "selftest.elf").stdout, "ed25519|vireo_update")
+
+
+Updates = support.cases("" if "VIREO_TRUST:BOOL=ON" in (support.BUILD / "CMakeCache.txt").read_text() else "this build has no libsodium",
+                        {f"updates_on_{target}": lambda test, target=target: updates_on_core(test, target) for target in
+                         ("cortex-m4", "rv32imc", "cortex-m0plus")})
 Traces = support.cases("", {f"traces_on_{target}": lambda test, target=target: traces_on_core(test, target) for target in
                             ("cortex-m4", "rv32imc", "cortex-m0plus", "cortex-m55")})
 Strips = support.cases("", {f"strips_on_{target}": lambda test, target=target: strips_on_core(test, target) for target in

@@ -17,3 +17,11 @@ __attribute__((weak)) void* memset(void* to, int value, size_t bytes) {
   while (bytes-- > 0) *t++ = (uint8_t)value;
   return to;
 }
+
+__attribute__((weak)) int memcmp(const void* a, const void* b, size_t bytes) {
+  const uint8_t *x = (const uint8_t*)a, *y = (const uint8_t*)b;
+  for (; bytes > 0; --bytes, ++x, ++y) {
+    if (*x != *y) return *x - *y;
+  }
+  return 0;
+}

@@ -6,5 +6,6 @@
 
 void* memcpy(void* to, const void* from, size_t bytes);
 void* memset(void* to, int value, size_t bytes);
+int memcmp(const void* a, const void* b, size_t bytes);
 
 #endif /* STRING_H_ */
