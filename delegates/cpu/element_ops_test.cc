@@ -128,5 +128,19 @@ TEST(CpuSign, SameBits) {
   }
 }
 
+TEST(CpuSine, NearTheReference) {
+  for_each_level([](const char*) {
+    for (const int64_t count : {1, 17, 40000}) {
+      for (const auto& [op, kernel] : {std::pair(Op::kSin, "sin_f32"), {Op::kCos, "cos_f32"}}) {
+        for (const float most : {4.0F, 1e4F, 1e6F})
+          Case(op, pack<attrs::Unary>(attrs::UnaryT{}), {Values(1).reals({count}, -most, most)})
+              .expect_close(kernel, 4e-7, 2);
+        Case(op, pack<attrs::Unary>(attrs::UnaryT{}), {Values(2).halves({count}, -4, 4)})
+            .expect_same_bits("reference", 1);
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace vireo

@@ -1,8 +1,8 @@
 // Outer taps of filters that lie in the padding wherever the window stands.
 // Before   Conv(x, w[O, I, 7, 7]) {pads:[3,3,3,3]} of an x with one row
 // After    Conv(x, w[O, I, 1, 7]) {pads:[0,3,0,3]}
-// Fires    filters are constant and finite, for NaN * 0 is no zero; extents of spatial axes are numbers; pads are given.
-//          Small images under wide windows have such taps, and those of late stages under dilated ones.
+// Fires    filters are constant and finite, for NaN * 0 is no zero; extents of spatial axes are numbers; pads are
+//          given. Small images under wide windows have such taps, and those of late stages under dilated ones.
 // Numerics none: sums in which zeros are left out.
 // Bound    a node stays one, and takes less.        Idempotent.
 #include "converter/passes/simplify/crop_filters.h"

@@ -1,4 +1,6 @@
 // TopK, ArgMax and ArgMin: one pass over each line, the reference's results.
+#include <string.h>
+
 #include "delegates/cpu/cpu_op.h"
 #include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/shared/sort.h"
@@ -103,25 +105,29 @@ int64_t extreme(const T* x, int64_t length) {
   return where;
 }
 
-// Neighbouring lines side by side.
-template <class T, bool kMax, bool kLast>
+// `count` lines side by side, without branches that values decide: neighbours, or short lines one behind the other.
+template <class T, bool kMax, bool kLast, bool kNeighbours>
 void extremes(const T* x, int64_t length, int64_t inner, int64_t count, int64_t* y) {
   constexpr int64_t kSide = 64;
   T best[kSide];
+  int64_t where[kSide];
   for (int64_t j0 = 0; j0 < count; j0 += kSide) {
-    const int64_t n = count - j0 < kSide ? count - j0 : kSide;
+    const int64_t n = count - j0 < kSide ? count - j0 : kSide, apart = kNeighbours ? 1 : length;
+    const T* row = x + j0 * apart;
     for (int64_t j = 0; j < n; ++j) {
-      best[j] = x[j0 + j];
-      y[j0 + j] = 0;
+      best[j] = row[j * apart];
+      where[j] = 0;
     }
     for (int64_t i = 1; i < length; ++i) {
-      const T* const row = x + i * inner + j0;
+      row += inner;
       for (int64_t j = 0; j < n; ++j) {
-        const bool over = takes_over<T, kMax, kLast>(row[j], best[j]);
-        best[j] = over ? row[j] : best[j];
-        y[j0 + j] = over ? i : y[j0 + j];
+        const T v = row[j * apart];
+        const bool over = takes_over<T, kMax, kLast>(v, best[j]);
+        best[j] = over ? v : best[j];
+        where[j] = over ? i : where[j];
       }
     }
+    memcpy(y + j0, where, static_cast<size_t>(n) * sizeof(int64_t));
   }
 }
 
@@ -131,6 +137,9 @@ void arg_lines(const KernelContext& ctx, const Lines& lines) {
   int64_t* const y = ctx.out(0)->as<int64_t>();
   if (lines.inner == 1) {
     ctx.parallel.for_range(lines.outer, lines.grain(), [&](int64_t begin, int64_t end, int32_t) {
+      constexpr int64_t kShort = 64;  // in longer ones the extreme changes seldom
+      if (lines.length <= kShort)
+        return extremes<T, kMax, kLast, false>(x + begin * lines.length, lines.length, 1, end - begin, y + begin);
       for (int64_t o = begin; o < end; ++o) y[o] = extreme<T, kMax, kLast>(x + o * lines.length, lines.length);
     });
     return;
@@ -138,8 +147,8 @@ void arg_lines(const KernelContext& ctx, const Lines& lines) {
   const int64_t grain = kGrainElements / (lines.length * lines.inner + 1) + 1;
   ctx.parallel.for_range(lines.outer, grain, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t o = begin; o < end; ++o)
-      extremes<T, kMax, kLast>(x + o * lines.length * lines.inner, lines.length, lines.inner, lines.inner,
-                               y + o * lines.inner);
+      extremes<T, kMax, kLast, true>(x + o * lines.length * lines.inner, lines.length, lines.inner, lines.inner,
+                                     y + o * lines.inner);
   });
 }
 

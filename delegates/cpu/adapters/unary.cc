@@ -19,6 +19,13 @@ Status run(const KernelContext& ctx, const void* state) {
 
 constexpr CpuKernel kUnary = {"activate_f32", sizeof(cpu::Activate), nullptr, prepare, run};
 
+template <Op kOp>
+void prepare_sine(const CpuQuery&, void* state) {
+  new (state) cpu::Activate{kOp == Op::kSin ? cpu::Activation::kSin : cpu::Activation::kCos, 0, 0};
+}
+constexpr CpuKernel kSin = {"sin_f32", sizeof(cpu::Activate), nullptr, prepare_sine<Op::kSin>, run};
+constexpr CpuKernel kCos = {"cos_f32", sizeof(cpu::Activate), nullptr, prepare_sine<Op::kCos>, run};
+
 Status run_sign(const KernelContext& ctx, const void*) {
   const float* const x = ctx.in(0)->as<const float>();
   float* const y = ctx.out(0)->as<float>();
@@ -37,6 +44,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   cpu::Activate a;
   *reason = "";
   if (q.op == Op::kSign && q.inputs[0].type.dtype == DType::kF32) return &kSign;
+  if (q.op == Op::kSin && q.inputs[0].type.dtype == DType::kF32) return &kSin;
+  if (q.op == Op::kCos && q.inputs[0].type.dtype == DType::kF32) return &kCos;
   *reason = "tuned for float32 and constant limits alone";
   if (q.inputs[0].type.dtype != DType::kF32 || !cpu::read_activation({*q.host, q.graph}, q.node, &a)) return nullptr;
   *reason = "";

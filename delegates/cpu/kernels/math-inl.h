@@ -184,6 +184,41 @@ HWY_INLINE V tanh_f32(D d, V x) {
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
 }
 
+// The sine or cosine, <= 3 ulp. x = n pi / 2 + r, |r| <= pi / 4, with pi / 2 in five parts: the first four have 9 bits,
+// so that their products with |n| < 2^15 are exact and r keeps its digits near the zeros. What is farther goes lane by
+// lane through the C library, and so do NaN and infinity.
+template <bool kCosine, class D, class V = hn::Vec<D>>
+HWY_INLINE V sine_f32(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 0.636619772f)));
+  V r = hn::NegMulAdd(n, hn::Set(d, 0x1.92p+0f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, 0x1.fbp-12f), r);
+  r = hn::NegMulAdd(n, hn::Set(d, 0x1.51p-22f), r);
+  r = hn::NegMulAdd(n, hn::Set(d, 0x1.0bp-34f), r);
+  r = hn::NegMulAdd(n, hn::Set(d, 0x1.184698p-44f), r);
+  const V z = hn::Mul(r, r);
+  const V sine = hn::MulAdd(hn::Mul(z, r), horner(d, z, -1.666665524e-01f, 8.332159370e-03f, -1.951515296e-04f), r);
+  const V cosine = hn::MulAdd(hn::Mul(z, z), horner(d, z, 4.166664556e-02f, -1.388731529e-03f, 2.443300764e-05f),
+                              hn::NegMulAdd(z, hn::Set(d, 0.5f), hn::Set(d, 1.0f)));
+  // Quarters: sine, cosine, -sine, -cosine.
+  const auto quarter = hn::Add(hn::ConvertTo(di, n), hn::Set(di, kCosine ? 1 : 0));
+  const auto other = hn::RebindMask(d, hn::TestBit(quarter, hn::Set(di, 1)));
+  const auto sign = hn::ShiftLeft<30>(hn::And(quarter, hn::Set(di, 2)));
+  V y = hn::Xor(hn::IfThenElse(other, cosine, sine), hn::BitCast(d, sign));
+  if constexpr (!kCosine) y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
+  const auto near = hn::Lt(hn::Abs(x), hn::Set(d, 51470.0f));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, near))) {
+    HWY_ALIGN float from[hn::MaxLanes(D())], to[hn::MaxLanes(D())];
+    hn::Store(x, d, from);
+    hn::Store(y, d, to);
+    for (size_t i = 0; i < hn::Lanes(d); ++i) {
+      if (!(fabsf(from[i]) < 51470.0f)) to[i] = kCosine ? cosf(from[i]) : sinf(from[i]);
+    }
+    y = hn::Load(d, to);
+  }
+  return y;
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erf_near_zero(D d, V x) {  // |x| <= 0.9
   return hn::Mul(x, horner(d, hn::Mul(x, x), 1.128379167e+00f, -3.761263531e-01f, 1.128371972e-01f, -2.686075281e-02f,

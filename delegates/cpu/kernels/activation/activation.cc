@@ -104,6 +104,10 @@ void activate_rows(const float* x, float* y, int64_t rows, int64_t step, int64_t
       return map(x, y, n, [](VF v) HWY_ATTR { return hn::Round(v); });
     case Activation::kSquare:
       return map(x, y, n, [](VF v) HWY_ATTR { return hn::Mul(v, v); });
+    case Activation::kSin:
+      return map(x, y, n, [](VF v) HWY_ATTR { return sine_f32<false>(DF(), v); });
+    case Activation::kCos:
+      return map(x, y, n, [](VF v) HWY_ATTR { return sine_f32<true>(DF(), v); });
   }
 }
 

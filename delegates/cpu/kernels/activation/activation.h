@@ -39,6 +39,8 @@ enum class Activation : uint8_t {
   kCeil,
   kRound,  // to nearest, ties to even
   kSquare,
+  kSin,
+  kCos,
 };
 
 struct Activate {

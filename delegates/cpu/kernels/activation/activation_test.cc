@@ -83,6 +83,11 @@ const Row kRows[] = {
     {"round", {Activation::kRound}, [](double x) { return std::nearbyint(x); }, -5, 5, 0, 0},
     {"abs", {Activation::kAbs}, [](double x) { return std::abs(x); }, -5, 5, 0, 0},
     {"neg", {Activation::kNeg}, [](double x) { return -x; }, -5, 5, 0, 0},
+    {"sin", {Activation::kSin}, [](double x) { return std::sin(x); }, -10, 10, 3, 0},
+    {"sin far", {Activation::kSin}, [](double x) { return std::sin(x); }, -51000, 51000, 3, 0},
+    {"sin farther", {Activation::kSin}, [](double x) { return std::sin(x); }, 40000, 1e9f, 3, 0},
+    {"cos", {Activation::kCos}, [](double x) { return std::cos(x); }, -10, 10, 3, 0},
+    {"cos far", {Activation::kCos}, [](double x) { return std::cos(x); }, -51000, 51000, 3, 0},
     {"square", {Activation::kSquare}, [](double x) { return x * x; }, -5, 5, 0.5001, 0},
 };
 
@@ -113,6 +118,27 @@ TEST(Activation, ErrorBounds) {
       }
       EXPECT_LE(worst, row.ulp) << "at x = " << at;
     }
+  });
+}
+
+// The float32 next to each multiple of pi / 2: what the reduction leaves is all that there is of the result.
+TEST(Activation, SinesAtTheirZeros) {
+  for_each_level([](const char*) {
+    constexpr size_t kCount = 32768;
+    testing::Floats x(kCount), y(kCount);
+    for (size_t i = 0; i < kCount; ++i) x[i] = static_cast<float>(static_cast<double>(i) * M_PI_2);
+    for (const bool cosine : {false, true}) {
+      activate_f32(x.data(), y.data(), kCount, {cosine ? Activation::kCos : Activation::kSin}, Parallel{});
+      for (size_t i = 1; i < kCount; ++i) {
+        const double want = cosine ? std::cos(static_cast<double>(x[i])) : std::sin(static_cast<double>(x[i]));
+        ASSERT_LE(testing::ulp_error(y[i], want), 2) << x[i];
+      }
+    }
+    const float in[] = {-0.0f, INFINITY, -INFINITY, NAN};
+    float out[4];
+    activate_f32(in, out, 4, {Activation::kSin}, Parallel{});
+    EXPECT_TRUE(out[0] == 0 && std::signbit(out[0]));
+    for (int i = 1; i < 4; ++i) EXPECT_TRUE(std::isnan(out[i]));
   });
 }
 
