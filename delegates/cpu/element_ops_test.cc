@@ -2,10 +2,12 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/pad/pad_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/where/where_generated.h"
@@ -125,6 +127,34 @@ TEST(CpuSign, SameBits) {
     const float edges[] = {0, -0.0F, NAN, INFINITY};
     if (count > 4) memcpy(any.bytes.data(), edges, sizeof(edges));
     Case(Op::kSign, pack<attrs::Unary>(attrs::UnaryT{}), {any}).expect_same_bits("sign_f32", 2);
+  }
+}
+
+TEST(CpuPad, SameBits) {
+  struct Kind {
+    DType type;
+    const char* kernel;
+  };
+  const auto list = [](const std::vector<int64_t>& values) {
+    TestTensor t = Values(0).bytes(DType::kI64, {static_cast<int64_t>(values.size())});
+    memcpy(t.bytes.data(), values.data(), t.bytes.size());
+    return t;
+  };
+  for (const Kind& k : {Kind{DType::kF32, "pad_32bit"},
+                        {DType::kI64, "pad_64bit"},
+                        {DType::kF16, "pad_16bit"},
+                        {DType::kU8, "pad_8bit"}}) {
+    const TestTensor x = Values(1).bytes(k.type, {3, 5, 7, 33}), one = Values(2).bytes(k.type, {});
+    attrs::PadT a;
+    for (const auto& pads :
+         {list({0, 0, 1, 2, 0, 0, 3, 4}), list({0, 1, 2, 0, 0, 2, 1, 0}), list({1, 0, 0, 0, 2, 0, 0, 0}),
+          list({-1, 0, 2, -3, 0, -2, -1, 4}), list({0, 0, 0, 0, 0, 0, 0, 0}), list({0, 0, -7, 1, 0, 0, 3, 1})}) {
+      Case(Op::kPad, pack<attrs::Pad>(a), {x, pads}).expect_same_bits(k.kernel, 2);
+      Case(Op::kPad, pack<attrs::Pad>(a), {x, pads, one}).expect_same_bits(k.kernel, 1);
+    }
+    Case(Op::kPad, pack<attrs::Pad>(a), {x, list({1, 2, 3, 4}), one, list({-1, 1})}).expect_same_bits(k.kernel, 1);
+    a.mode = attrs::PadMode::edge;
+    Case(Op::kPad, pack<attrs::Pad>(a), {x, list({0, 0, 1, 2, 0, 0, 3, 4})}).expect_same_bits("reference", 1);
   }
 }
 

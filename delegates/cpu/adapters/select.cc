@@ -1,5 +1,5 @@
 // TopK, ArgMax and ArgMin: one pass over each line, the reference's results.
-#include <string.h>
+#include <type_traits>
 
 #include "delegates/cpu/cpu_op.h"
 #include "sdk/ops/arg/arg_generated.h"
@@ -90,7 +90,7 @@ Status run_top_k(const KernelContext& ctx, const void*) {
 template <class T, bool kMax, bool kLast>
 bool takes_over(T v, T best) {
   const bool beyond = kMax ? (kLast ? v >= best : v > best) : (kLast ? v <= best : v < best);
-  return beyond || (v != v && (kLast || best == best));
+  return beyond | ((v != v) & (kLast | (best == best)));
 }
 
 template <class T, bool kMax, bool kLast>
@@ -109,8 +109,10 @@ int64_t extreme(const T* x, int64_t length) {
 template <class T, bool kMax, bool kLast, bool kNeighbours>
 void extremes(const T* x, int64_t length, int64_t inner, int64_t count, int64_t* y) {
   constexpr int64_t kSide = 64;
+  // As wide as values, so that both are chosen in vectors; run_arg() has no longer lines.
+  using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
   T best[kSide];
-  int64_t where[kSide];
+  Index where[kSide];
   for (int64_t j0 = 0; j0 < count; j0 += kSide) {
     const int64_t n = count - j0 < kSide ? count - j0 : kSide, apart = kNeighbours ? 1 : length;
     const T* row = x + j0 * apart;
@@ -124,10 +126,10 @@ void extremes(const T* x, int64_t length, int64_t inner, int64_t count, int64_t*
         const T v = row[j * apart];
         const bool over = takes_over<T, kMax, kLast>(v, best[j]);
         best[j] = over ? v : best[j];
-        where[j] = over ? i : where[j];
+        where[j] = over ? static_cast<Index>(i) : where[j];
       }
     }
-    memcpy(y + j0, where, static_cast<size_t>(n) * sizeof(int64_t));
+    for (int64_t j = 0; j < n; ++j) y[j0 + j] = where[j];
   }
 }
 
@@ -160,6 +162,7 @@ Status run_arg(const KernelContext& ctx, const void*) {
   const Lines lines(x.shape, axis);
   if (lines.length == 0)
     return ctx.fail(Status::kInvalidArgument, "axis {} of {} is empty: it has no extreme", axis, x.shape);
+  if (lines.length > INT32_MAX) return find_ref(kMax ? Op::kArgMax : Op::kArgMin)->run(ctx);
   (a.select_last_index() ? arg_lines<T, kMax, true> : arg_lines<T, kMax, false>)(ctx, lines);
   return Status::kOk;
 }
