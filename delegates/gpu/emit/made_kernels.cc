@@ -28,8 +28,8 @@ bool same(const SharedArray& a, const SharedArray& b) {
   return type == b.type && count == b.count;
 }
 bool same(const Unit& a, const Unit& b) {
-  const auto& [m, n, k, lanes, known] = a;
-  return m == b.m && n == b.n && k == b.k && lanes == b.lanes && known == b.known;
+  const auto& [m, n, k, lanes, known, reads_tiles] = a;
+  return m == b.m && n == b.n && k == b.k && lanes == b.lanes && known == b.known && reads_tiles == b.reads_tiles;
 }
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
