@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -75,8 +76,12 @@ struct Kernel {
   Run run = nullptr;
   HipLanes what;
 };
+struct Stamp {
+  std::chrono::steady_clock::time_point at;
+};
 struct Launch {
   const Kernel* kernel = nullptr;
+  Stamp* stamp = nullptr;  // to be set, in place of a kernel
   std::vector<void*> bindings;
   std::vector<uint32_t> push;
   std::array<uint32_t, 3> groups{};
@@ -143,6 +148,10 @@ bool compile(Text* text) {
 }
 
 void launch(const Launch& l) {
+  if (l.stamp != nullptr) {
+    l.stamp->at = std::chrono::steady_clock::now();
+    return;
+  }
   std::vector<uint64_t> bytes;
   for (const void* at : l.bindings) bytes.push_back(bytes_behind(at));
   const int wrong = l.kernel->run(l.bindings.data(), bytes.data(), l.push.data(), l.groups.data(), 0);
@@ -196,7 +205,11 @@ VIREO_SOFT Result hipGetDevice(DeviceNumber* device) {
   return kSuccess;
 }
 VIREO_SOFT Result hipSetDevice(DeviceNumber) { return kSuccess; }
-VIREO_SOFT Result hipStreamCreateWithFlags(Stream* stream, unsigned) {
+VIREO_SOFT Result hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return kSuccess;
+}
+VIREO_SOFT Result hipStreamCreateWithPriority(Stream* stream, unsigned, int) {
   *stream = new int(0);
   return kSuccess;
 }
@@ -205,8 +218,18 @@ VIREO_SOFT Result hipStreamDestroy(Stream stream) {
   return kSuccess;
 }
 // Work is done when a call returns, so every event has been reached.
-VIREO_SOFT Result hipEventCreateWithFlags(Event* event, unsigned) { return hipStreamCreateWithFlags(event, 0); }
-VIREO_SOFT Result hipEventDestroy(Event event) { return hipStreamDestroy(event); }
+VIREO_SOFT Result hipEventCreateWithFlags(Event* event, unsigned) {
+  *event = new Stamp;
+  return kSuccess;
+}
+VIREO_SOFT Result hipEventDestroy(Event event) {
+  delete static_cast<Stamp*>(event);
+  return kSuccess;
+}
+VIREO_SOFT Result hipEventElapsedTime(float* ms, Event from, Event to) {
+  *ms = std::chrono::duration<float, std::milli>(static_cast<Stamp*>(to)->at - static_cast<Stamp*>(from)->at).count();
+  return kSuccess;
+}
 VIREO_SOFT Result hipEventRecord(Event, Stream) { return kSuccess; }
 VIREO_SOFT Result hipEventQuery(Event) { return kSuccess; }
 VIREO_SOFT Result hipMalloc(void** at, size_t bytes) { return allocate(at, bytes); }
@@ -266,6 +289,13 @@ VIREO_SOFT Result hipGraphAddKernelNode(GraphNode* node, Graph graph, const Grap
     std::memcpy(&word, *argument++, sizeof(word));
     l.push.push_back(word);
   }
+  static_cast<Launches*>(graph)->all.push_back(std::move(l));
+  *node = graph;
+  return kSuccess;
+}
+VIREO_SOFT Result hipGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode*, size_t, Event event) {
+  Launch l;
+  l.stamp = static_cast<Stamp*>(event);
   static_cast<Launches*>(graph)->all.push_back(std::move(l));
   *node = graph;
   return kSuccess;
