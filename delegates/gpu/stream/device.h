@@ -17,9 +17,10 @@
 //   follow(driver, graph, step, before, early, node)   adds a kernel behind others
 //   can_time(driver)           whether a graph can have events in it
 //   starts_early(driver, card) whether it can begin before one other kernel has ended
-// and Driver::call() has stream_priorities, stream_create, stream_destroy, event_create, event_destroy, event_record, event_query,
-// memory_allocate, memory_free, host_allocate, host_free, copy, module_unload, graph_create, graph_destroy,
-// graph_instantiate, graph_launch, graph_exec_destroy, and where it can time graph_add_event and event_elapsed.
+// and Driver::call() has stream_priorities, stream_create, stream_destroy, event_create, event_destroy, event_record,
+// event_query, memory_allocate, memory_free, host_allocate, host_free, copy, module_unload, graph_create,
+// graph_destroy, graph_instantiate, graph_launch, graph_exec_destroy, and where it can time graph_add_event and
+// event_elapsed.
 #ifndef VIREO_DELEGATES_GPU_STREAM_DEVICE_H_
 #define VIREO_DELEGATES_GPU_STREAM_DEVICE_H_
 
