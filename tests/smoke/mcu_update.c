@@ -1,5 +1,5 @@
-/* Updates on an emulated core, over a flash that is memory: the keyword spotter from a slot, a cut at each page, and slots
- * that are damaged. Compiled with the bytes of two slots (slot_1.h, slot_2.h) and the key's header. */
+/* Updates on an emulated core, over a flash that is memory: the keyword spotter from a slot, a cut at each page, and
+ * slots that are damaged. Compiled with the bytes of two slots (slots.h) and with the header of a key. */
 #include <string.h>
 
 #include "board.h"
@@ -81,8 +81,8 @@ int main(void) {
     left = -1, is_off = 0;
     if (!off && status != VIREO_MCU_OK) return 6;
     if (boot() != VIREO_MCU_OK) return 7;
-    if (!off) break;
-    if (chosen.slot != old || !chosen.confirmed) return 8;
+    if (!off || chosen.slot != old) break; /* all of it is there: half of a last write may have been what was left */
+    if (!chosen.confirmed) return 8;
     ++cuts;
   }
   if (chosen.slot == old || chosen.revision != 2 || !is_right()) return 9;

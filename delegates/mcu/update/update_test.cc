@@ -318,8 +318,8 @@ TEST(Update, WhatIsWrongHasAStatus) {
   EXPECT_EQ(d.flash.misuse, "");
 }
 
-// Updates one after the other, the power of each failing at another operation. The journal's pages have 4 records, so it
-// changes pages often.
+// Updates one after the other, the power of each failing at another operation. The journal's pages have 4 records, so
+// it changes pages often.
 TEST(Update, PowerFailsAtEveryOperation) {
   const Maker maker;
   Device d(maker);

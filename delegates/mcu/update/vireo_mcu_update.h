@@ -1,13 +1,13 @@
 /* Models by update: two slots in flash, of which one runs while the other is written.
  *
- *   boot     vireo_update_boot() takes the newest slot that is signed, allowed and runs on this image's kernels. Run what
- *            tells that it is right, such as samples with known results, then vireo_update_confirm(). A slot that was
- *            booted before and never confirmed is passed over.
+ *   boot     vireo_update_boot() takes the newest slot that is signed, allowed and runs on this image's kernels. Run
+ *            samples with known results, then vireo_update_confirm(). A slot that was booted before and never confirmed
+ *            is passed over.
  *   update   vireo_update_begin(), vireo_update_write() for all bytes in their order, vireo_update_end(). Then reset.
  *
  * Power may fail at any moment: the next boot finds the old slot or the new one. An update goes into the slot that does
- * not run. It counts only when all of it is there, because the signature is over all of it. What was confirmed stands in
- * a journal of two pages, as records of 16 bytes with a check; the page that is full is left until the other one is
+ * not run. It counts only when all of it is there, because the signature is over all of it. Confirmed revisions stand
+ * in a journal of two pages, as records of 16 bytes with a check; the page that is full is left until the other one is
  * begun.
  *
  * A revision never goes back: once a slot is confirmed, those below its `oldest` are refused.
@@ -40,8 +40,8 @@ typedef struct {
   uint32_t page_bytes; /* what is erased at once: a multiple of 16, at least 64 */
   uint32_t slot_pages; /* of each slot. In this order: two pages of the journal, slot 0, slot 1 */
   void* context;
-  /* Page `page`, from the base, becomes 0xFF; or bytes are written into what is. 0: it was done. A write is of at most a
-   * page, begins at a multiple of 16 and has such a size. */
+  /* Page `page`, from the base, becomes 0xFF; or bytes are written into what is. 0: it was done. A write is of at most
+   * a page, begins at a multiple of 16 and has such a size. */
   int (*erase)(void* context, uint32_t page);
   int (*write)(void* context, uint32_t offset, const void* bytes, uint32_t count);
 } vireo_update_flash;
@@ -58,8 +58,9 @@ typedef struct {
   uint8_t confirmed; /* else this is its first boot: confirm it, or the next one takes the other slot */
 } vireo_update_chosen;
 
-/* Opens the session on the slot that is chosen. VIREO_MCU_INVALID_MODEL: neither slot is one. VIREO_MCU_UNSUPPORTED: one
- * is, but not for this image: its product, its revision or its kernels. VIREO_MCU_OUT_OF_ARENA: its arena is larger. */
+/* Opens the session on the slot that is chosen. VIREO_MCU_INVALID_MODEL: neither slot is one. VIREO_MCU_UNSUPPORTED:
+ * one is, but not for this image: its product, its revision or its kernels. VIREO_MCU_OUT_OF_ARENA: its arena is
+ * larger. */
 vireo_mcu_status vireo_update_boot(const vireo_update* update, vireo_mcu_session* session, void* arena,
                                    uint32_t arena_bytes, vireo_update_chosen* chosen);
 /* The slot is right: it stays, and older ones than it allows are refused from now on. */
