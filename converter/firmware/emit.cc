@@ -245,6 +245,7 @@ class Folder {
     files_.push_back({"tools/budget.awk", filled("budget.awk", words)});
     files_.push_back({"Makefile", filled("Makefile", words)});
     files_.push_back({"CMakeLists.txt", filled("CMakeLists.txt", words)});
+    files_.push_back({"library.json", filled("library.json", words)});
     files_.push_back({"README.md", filled("README.in", words)});
     files_.push_back({"LICENSES/LICENSE", source_text("LICENSE")});
     files_.push_back({"manifest.json", manifest()});
@@ -531,6 +532,7 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
         {"NAME", name_},
         {"LIBRARY", library()},
         {"TARGET", target_.name},
+        {"VERSION", version_},
         {"SOURCE", source_},
         {"TEST_SOURCES", each(" model/NAME_tests.c")},
         {"BOARD", board_.name},
