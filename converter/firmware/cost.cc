@@ -5,9 +5,11 @@
 
 #include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 #include "delegates/mcu/plan/plan.h"
@@ -173,6 +175,17 @@ void add_real_depthwise(const vireo_mcu_conv_reals& c, Features* f) {
   }
 }
 
+// A product of 16-bit codes, of `n` groups.
+void add_wide(double n, int64_t k, int64_t positions, int64_t channels, const Core& core, Features* f) {
+  const Blocks b = blocks_of(k, positions, channels, core, false);
+  const double padded = up_to(k, 4), tiles = n * b.tiles * b.pairs;
+  (*f)[kWideProducts] += tiles * padded;
+  (*f)[kWideBlocks] += tiles * static_cast<double>((static_cast<int64_t>(padded) + 255) / 256);
+  (*f)[kWideOutputs] += n * static_cast<double>(positions * channels);
+  (*f)[kWideWeights] += n * b.blocks * b.pairs * 2 * padded;
+  (*f)[kWideElements] += n * b.tiles * core.tile * padded;
+}
+
 template <class Struct>
 const Struct& as(const void* parameters) {
   return *static_cast<const Struct*>(parameters);
@@ -268,6 +281,52 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
     case k_softmax_reals: {
       const auto& s = as<vireo_mcu_softmax_reals>(parameters);
       f[kRealSoftmax] += double(s.outer) * s.axis * s.inner;
+      break;
+    }
+    case k_conv_wide: {
+      const auto& c = as<vireo_mcu_conv_wide>(parameters);
+      if (c.in_channels == 1 && c.out_channels == 1 && c.kernel[0] * c.kernel[1] <= 32) {
+        const double planes = double(c.batch) * c.groups, outputs = planes * c.out[0] * c.out[1];
+        f[kWideSlides] += outputs * c.kernel[0] * c.kernel[1];
+        f[kWideOutputs] += outputs;
+        f[kWideFilters] += planes;
+        f[kWideBand] += planes * (c.in[0] + 2 * c.pad[0]) * (c.in[1] + 2 * c.pad[1]);
+        break;
+      }
+      add_wide(double(c.batch) * c.groups, int64_t{c.in_channels} * c.kernel[0] * c.kernel[1],
+               int64_t{c.out[0]} * c.out[1], c.out_channels, core, &f);
+      break;
+    }
+    case k_gemm_wide: {
+      const auto& g = as<vireo_mcu_gemm_wide>(parameters);
+      add_wide(1, g.k, g.m, g.n, core, &f);
+      break;
+    }
+    case k_average_wide: {
+      const auto& p = as<vireo_mcu_pool_wide>(parameters);
+      f[kWideAverage] += double(p.planes) * p.out[0] * p.out[1] * p.kernel[0] * p.kernel[1];
+      f[kWideOutputs] += double(p.planes) * p.out[0] * p.out[1];
+      break;
+    }
+    case k_binary_wide: {
+      const auto& b = as<vireo_mcu_binary_wide>(parameters);
+      f[kWideBinary] += double(b.rows) * b.columns;
+      break;
+    }
+    case k_quantize_wide:
+    case k_dequantize_wide:
+      f[kernel == k_quantize_wide ? kWideQuantize : kWideDequantize] += as<vireo_mcu_quantize_wide>(parameters).count;
+      break;
+    case k_move: {
+      const auto& m = as<vireo_mcu_move>(parameters);
+      f[kMovedLines] += vireo_mcu_move_units(&m);
+      f[kMoved] += double(vireo_mcu_move_units(&m)) * m.dims[VIREO_MCU_MOVE_AXES - 1];
+      break;
+    }
+    case k_join: {
+      const auto& j = as<vireo_mcu_join>(parameters);
+      for (int32_t i = 0; i < j.count; ++i) f[kJoinedBytes] += double(j.rows) * j.bytes[i];
+      f[kJoinedRows] += double(j.rows) * j.count;
       break;
     }
     default:

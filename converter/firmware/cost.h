@@ -79,6 +79,22 @@ enum Feature {
   kRealOther,     // other functions without exp
   kRealFunction,  // with it
   kRealSoftmax,
+  kWideProducts,  // of a tile, 8 of them
+  kWideBlocks,    // of products of a tile
+  kWideOutputs,
+  kWideWeights,
+  kWideElements,  // of x
+  kWideSlides,    // products of filters over one plane
+  kWideFilters,
+  kWideBand,
+  kWideAverage,
+  kWideBinary,
+  kWideQuantize,
+  kWideDequantize,
+  kMoved,  // elements
+  kMovedLines,
+  kJoinedBytes,
+  kJoinedRows,  // of all operands
   kFeatures
 };
 using Features = std::array<double, kFeatures>;

@@ -8,10 +8,14 @@
 #include "converter/firmware/calls.h"
 #include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
+#include "converter/firmware/read_moves.h"
 #include "converter/firmware/read_reals.h"
 #include "converter/firmware/read_rows.h"
+#include "converter/firmware/read_wide.h"
 #include "converter/firmware/segments.h"
+#include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
 #include "delegates/mcu/nodes/read_product.h"
@@ -38,6 +42,10 @@ static_assert(sizeof(vireo_mcu_conv) == 84 && sizeof(vireo_mcu_gemm) == 32 && si
 static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_gemm_reals) == 20 &&
               sizeof(vireo_mcu_pool_reals) == 64 && sizeof(vireo_mcu_binary_reals) == 28 &&
               sizeof(vireo_mcu_function) == 16 && sizeof(vireo_mcu_softmax_reals) == 12);
+static_assert(sizeof(vireo_mcu_conv_wide) == 84 && sizeof(vireo_mcu_gemm_wide) == 32 &&
+              sizeof(vireo_mcu_pool_wide) == 80 && sizeof(vireo_mcu_binary_wide) == 56 &&
+              sizeof(vireo_mcu_quantize_wide) == 24);
+static_assert(sizeof(vireo_mcu_move) == 56 && sizeof(vireo_mcu_join) == 32);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
 static_assert(sizeof(vireo_segment) == 12 && sizeof(vireo_segment_value) == 32 && sizeof(vireo_segment_node) == 64);
 
@@ -144,20 +152,33 @@ class Maker {
     return hint != nullptr ? hint->str() : op_name(op);
   }
   const fb::Tensor& tensor(int32_t t) const { return *shown_.graph->tensors()->Get(static_cast<uint32_t>(t)); }
-  static int32_t input(const NodeView& q, uint32_t i) { return i < q.node.input_count ? q.node.inputs[i] : kNothing; }
 
   // The calls of node n of the file, or of a composite's body. "", or why not.
   std::string add(const NodeView& q, uint32_t n) {
     if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
+    std::string reason = add_moves(q, n);
+    if (reason != kUnknownNode) return reason;
     Call call;
     call.node = n;
-    std::string reason = read(q, &call);
+    reason = read(q, &call);
     if (reason == kUnknownNode && q.op == Op::kComposite && q.node.body != nullptr) return add_body(q, n);
     if (reason == kUnknownNode) reason = why_unknown(q);
     if (!reason.empty()) return reason;
     call.inputs.assign(q.node.inputs, q.node.inputs + q.node.input_count);
     call.outputs.assign(q.node.outputs, q.node.outputs + q.node.output_count);
     list_.calls.push_back(std::move(call));
+    return "";
+  }
+
+  // "", kUnknownNode, or why not.
+  std::string add_moves(const NodeView& q, uint32_t n) {
+    std::vector<Call> moves;
+    std::string reason = read_moves(q, &moves);
+    if (!reason.empty()) return reason;
+    for (Call& move : moves) {
+      move.node = n;
+      list_.calls.push_back(std::move(move));
+    }
     return "";
   }
 
@@ -192,9 +213,11 @@ class Maker {
       for (uint32_t k = 0; k < inner.node.output_count; ++k) outputs.push_back(number_of(inner.node.outputs[k]));
       inner.node.inputs = inputs.data();
       inner.node.outputs = outputs.data();
+      std::string reason = add_moves(inner, n);
+      if (reason.empty()) continue;
       Call call;
       call.node = n;
-      const std::string reason = read(inner, &call);
+      if (reason == kUnknownNode) reason = read(inner, &call);
       if (reason == kUnknownNode) return std::string(op_name(inner.op)) + " inside of it: " + why_unknown(inner);
       if (!reason.empty()) return reason;
       call.inputs = inputs;
@@ -208,7 +231,8 @@ class Maker {
   // "", kUnknownNode, or why not.
   std::string read(const NodeView& q, Call* call) {
     const int32_t y = q.node.output_count > 0 ? q.node.outputs[0] : kNothing;
-    std::string reason = read_known(q, y, call);
+    std::string reason = read_wide(q, core_, call);
+    if (reason == kUnknownNode) reason = read_known(q, y, call);
     if (reason != kUnknownNode) return reason;
     if (core_.reals) reason = read_reals(q, &made_, call);
     const OpRow* const row = find_op(q.op);
@@ -229,8 +253,10 @@ class Maker {
       case Op::kIntConv:
       case Op::kIntGemm:
         return read_product(q, y, call);
-      case Op::kIntAveragePool:
       case Op::kMaxPool:
+        if (!is_byte(q.inputs[0].type.dtype)) return kUnknownNode;
+        return read_pool(q, y, call);
+      case Op::kIntAveragePool:
         return read_pool(q, y, call);
       case Op::kIntAdd:
       case Op::kIntMul:
@@ -373,12 +399,30 @@ class Maker {
     }
     if (options_.strips) segments_ = choose_segments(list_, core_, costs_, options_.arena_limit);
     if (!plan_memory(list_, segments_, 1000, &memory_, error)) return false;
+    copy_views();
     if (memory_.bytes > VIREO_PLAN_MOST) {
       *error = "its tensors take " + std::to_string(memory_.bytes) + " bytes, a flat plan has room for " +
                std::to_string(VIREO_PLAN_MOST);
       return false;
     }
     return true;
+  }
+
+  // A view whose result has memory of its own, as an output of the model that is also an input, is a copy.
+  void copy_views() {
+    for (uint32_t c = 0; c < list_.calls.size(); ++c) {
+      Call& call = list_.calls[c];
+      if (call.kernel != 0 || segment_at(c) != nullptr) continue;
+      const int32_t from = call.inputs[0], to = call.outputs[0];
+      const bool constant = made_.has(from) ? !made_[from].constant.empty() : tensor(from).segment() >= 0;
+      if (!constant && memory_.tensors[static_cast<size_t>(from)] == memory_.tensors[static_cast<size_t>(to)]) continue;
+      vireo_mcu_move m = {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 1}, 0, 1};
+      m.dims[VIREO_MCU_MOVE_AXES - 1] =
+          static_cast<int32_t>(made_.has(to) ? made_[to].bytes : bytes_of_tensor(tensor(to)));
+      call.kernel = k_move;
+      call.parameters = bytes_of(m);
+      call.operands = {from, to};
+    }
   }
 
   std::string name(uint32_t t) const {

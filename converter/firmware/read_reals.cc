@@ -24,12 +24,9 @@ namespace {
 
 constexpr vireo_mcu_bounds kUnbounded = {-INFINITY, INFINITY};
 constexpr int64_t kMostProducts = 32768;  // of a sum
-constexpr auto kSizes = "its sizes are beyond what kernels for microcontrollers count in 32 bits";
-constexpr auto kLast = "kernels for microcontrollers take float32 images with channels first";
+constexpr auto kRealsLast = "kernels for microcontrollers take float32 images with channels first";
 
 int64_t count_of(const Shape& s) { return product(s, 0, s.rank); }
-int32_t small(int64_t v) { return static_cast<int32_t>(v); }
-int32_t input(const NodeView& q, uint32_t i) { return i < q.node.input_count ? q.node.inputs[i] : kNothing; }
 
 // Rows of weights, `rows` of them `row` elements apart and their elements `step`, as packed groups of four rows: what
 // is behind the last row is 0.
@@ -49,7 +46,7 @@ std::string read_conv(const NodeView& q, MadeValues* made, Call* call) {
   const auto& a = q.attrs<attrs::Conv>();
   const Shape &x = q.inputs[0].type.shape, &w = q.inputs[1].type.shape;
   if (x.rank > 4) return "kernels for microcontrollers take one or two spatial axes";
-  if (a.layout() != 0) return kLast;
+  if (a.layout() != 0) return kRealsLast;
   if (q.inputs[1].constant == nullptr) return "its weights are not constant";
   const Geometry g = conv_geometry(a, x, w, q.outputs[0].type.shape);
   vireo_mcu_conv_reals c = {};
@@ -149,7 +146,7 @@ std::string put_pool(const NodeView& q, const vireo_mcu_pool_reals& p, bool aver
 
 std::string read_pool(const NodeView& q, Call* call) {
   const auto& a = q.attrs<attrs::Pool>();
-  if (a.layout() != 0) return kLast;
+  if (a.layout() != 0) return kRealsLast;
   if (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone)
     return "kernels for microcontrollers do not say where a maximum was";
   vireo_mcu_pool window;
@@ -290,7 +287,7 @@ std::string read_reals(const NodeView& q, MadeValues* made, Call* call) {
       return read_pool(q, call);
     case Op::kGlobalAveragePool:
     case Op::kGlobalMaxPool:
-      if (q.attrs<attrs::GlobalPool>().layout() != 0) return kLast;
+      if (q.attrs<attrs::GlobalPool>().layout() != 0) return kRealsLast;
       return read_whole(q, x[0] * x[1], product(x, 2, x.rank), q.op == Op::kGlobalAveragePool, call);
     case Op::kReduceMean:
       return read_mean(q, call);

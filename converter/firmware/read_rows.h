@@ -1,11 +1,17 @@
-// Operands of two that are broadcast, as kernels for microcontrollers walk them.
+// What readers of nodes share: sizes, operands, and how two operands are broadcast.
 #ifndef VIREO_CONVERTER_FIRMWARE_READ_ROWS_H_
 #define VIREO_CONVERTER_FIRMWARE_READ_ROWS_H_
 
+#include "converter/firmware/calls.h"
 #include "sdk/graph/node_view.h"
 #include "sdk/ops/shared/broadcast.h"
 
 namespace vireo::firmware {
+
+inline constexpr const char* kSizes = "its sizes are beyond what kernels for microcontrollers count in 32 bits";
+// Of what is known to fit.
+inline int32_t small(int64_t v) { return static_cast<int32_t>(v); }
+inline int32_t input(const NodeView& q, uint32_t i) { return i < q.node.input_count ? q.node.inputs[i] : kNothing; }
 
 // Rows of inputs 0 and 1 as one step from each to the next; false where they have no such pattern.
 // Binary: rows, columns, a_row, a_step, b_row, b_step.

@@ -34,6 +34,7 @@ INSTRUCTIONS_MOST = {"cortex-m4": 4.1e6, "cortex-m4-nofp": 4.85e6, "cortex-m3": 
                      "cortex-m33-nofp": 4.85e6, "cortex-m55": 1.2e6, "cortex-m0plus": 17.4e6, "rv32imc": 12.6e6, "rv32imafc": 12.1e6}
 RAM_MOST = 12000
 
+ALL_HASHES = set()
 # The keyword spotter in float32, and the models beside it in one image.
 REALS_MOST = {"cortex-m4": 7e6, "cortex-m7": 7e6, "cortex-m33": 7e6, "cortex-m55": 7e6, "rv32imafc": 9.6e6}
 REALS = ("digit_mobile", "glyphs")
@@ -133,14 +134,66 @@ def on_core(test, target):
     test.assertIsNone(re.search(r" (malloc|free|_sbrk|__cxa\w+|__aeabi_[u]?ldivmod|__u?divdi3|_init)$", image, re.M), image)
 
 
-def quantized(name):
-    """The model in int8, as a QDQ file: made once for all cores."""
-    file = WORK / f"{name}_int8.onnx"
+def quantized(name, scheme="w8a8", source=None, shape=None, data=None):
+    """The model in integers, as a QDQ file: made once for all cores."""
+    file = WORK / f"{name}_{scheme}.onnx"
     if not file.exists():
-        shape = OTHERS[name]
-        support.vireo("quantize", SAMPLES / f"{name}.onnx", "--shape", shape, "--data", SAMPLES / f"{name}.npz",
+        source, shape = source or SAMPLES / f"{name}.onnx", shape or OTHERS[name]
+        support.vireo("quantize", source, "--shape", shape, "--scheme", scheme, "--data", data or source.with_suffix(".npz"),
                       "-i", shape.split("=")[0] + "=c0_in0", "--emit-onnx", file)
     return file
+
+
+def zoo_model():
+    """The keyword spotter of the zoo: uint8 values, by another quantizer."""
+    import zoo_test
+    import onnx
+    file = WORK / "dscnn_kws_uint8.onnx"
+    if not file.exists():
+        fill = zoo_test.filler()
+        onnx.save(fill.fill(fill.load(str(support.SHARED / "zoo" / "dscnn_kws-int8.onnx.gz"))), str(file))
+    return file
+
+
+def integer_models():
+    """Files of nine integer models: values of int8, uint8 and int16, weights of 8 and 4 bits; convolutions and products."""
+    models = support.SHARED / "models"
+    spotter = {"source": MODEL, "shape": SHAPE[1], "data": VECTORS}
+    return [quantized("kws_dscnn_mfcc", **spotter), quantized("kws_dscnn_mfcc", "w8a16", **spotter), quantized("kws_dscnn_mfcc", "w4a8", **spotter),
+            zoo_model(), quantized("digit_mobile"), quantized("glyphs"), quantized("kws_dscnn"),
+            quantized("mnist_cnn", source=models / "image_classification" / "mnist_cnn.onnx", shape="Input3=1,1,28,28"),
+            quantized("autoencoder", source=models / "anomaly_detection" / "tcp_anomaly_autoencoder.onnx", shape="input=1,8")]
+
+
+def integers_on_core(test, target):
+    """One image of nine integer models prints this machine's hashes, which are those of sessions."""
+    reason = support.missing("numpy", "onnx", folder="zoo") or support.missing(folder="models")
+    if reason:
+        test.skipTest(reason)
+    folder = WORK / f"integers_{target}"
+    shutil.rmtree(folder, ignore_errors=True)
+    for n, file in enumerate(integer_models()):
+        support.vireo("convert", file, "--target", target, "--emit", "firmware", folder, *(["--add"] if n > 0 else []))
+    about = manifest(folder)
+    test.assertEqual(len(about["models"]), 9)
+    test.assertLessEqual({"conv_wide", "gemm_wide", "average_wide", "conv", "depthwise", "softmax", "max"}, set(about["kernels"]))
+    hashes = "".join(f"{m['name']} hash {m['selftest']['hash']}\n" for m in about["models"])
+    ALL_HASHES.add(hashes)
+    test.assertEqual(len(ALL_HASHES), 1)  # whatever the core, for all are this machine's
+    for flags in ((), ("-DVIREO_MCU_LANES=1", "-DVIREO_MCU_FPU=0")) if target == "cortex-m4" else ():
+        built = build_here(folder, *flags)
+        test.assertEqual(built.returncode, 0, built.stderr)
+        test.assertIn(hashes, run(folder / "selftest").stdout)
+        (folder / "board" / "host.c").unlink()
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    built = run("make", "-j2", "ARENA=one", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    test.assertNotIn("warning", built.stdout + built.stderr)
+    ran = run("make", "-s", "test", "ARENA=one", cwd=folder)
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    test.assertIn(hashes, ran.stdout + ran.stderr)
 
 
 def models_on_core(test, target):
@@ -201,6 +254,7 @@ def reals_on_core(test, target):
 # The hashes are the same on all cores, for all are this machine's.
 Cores = support.cases("", {target: lambda test, target=target: on_core(test, target) for target in CORES} | {
     f"models_on_{target}": lambda test, target=target: models_on_core(test, target) for target in CORES} | {
+    f"integers_on_{target}": lambda test, target=target: integers_on_core(test, target) for target in CORES} | {
     f"reals_on_{target}": lambda test, target=target: reals_on_core(test, target) for target in REALS_MOST})
 
 

@@ -2,6 +2,7 @@
 //
 //   cost_cases HEADER.h FEATURES.txt
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -10,9 +11,11 @@
 #include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/parameters.h"
 
 using namespace vireo::firmware;
@@ -180,6 +183,51 @@ void reals() {
   }
 }
 
+// Codes of 16 bits.
+void wide() {
+  const vireo_mcu_codes codes = {0, -32768, 32767};
+  for (int i = 0; i < 24; ++i) {
+    const int32_t kernel = i % 3 == 0 ? 3 : 1;
+    const vireo_mcu_conv c = window(pick(3, 16), pick(3, 16), kernel, 1);
+    vireo_mcu_conv_wide r = {};
+    std::memcpy(&r, &c, offsetof(vireo_mcu_conv_wide, x_zero));
+    r.groups = i % 6 == 3 ? pick(2, 16) : 1;
+    r.in_channels = r.groups > 1 ? 1 : pick(4, 48);
+    r.out_channels = r.groups > 1 ? 1 : pick(4, 48);
+    r.codes = codes;
+    r.x_type = r.y_type = VIREO_MCU_I16;
+    const int32_t k = r.in_channels * kernel * kernel, plane = r.in[0] * r.in[1];
+    if (r.groups * r.in_channels * plane > 10000 || r.groups * r.out_channels * plane > 10000) {
+      --i;
+      continue;
+    }
+    add(k_conv_wide, r, k);
+  }
+  for (int i = 0; i < 8; ++i) {
+    const vireo_mcu_gemm_wide g = {
+        i % 2 == 0 ? 1 : pick(2, 16), pick(2, 48), pick(8, 300), 0, codes, VIREO_MCU_I16, VIREO_MCU_I16, 0, 0};
+    add(k_gemm_wide, g, g.k);
+    vireo_mcu_pool_wide p = {};
+    p.planes = pick(2, 32), p.codes = codes, p.x_type = p.y_type = VIREO_MCU_I16, p.one_multiplier = 1;
+    const int32_t size = pick(2, 12);
+    for (int a = 0; a < 2; ++a) p.in[a] = p.kernel[a] = size, p.stride[a] = p.dilation[a] = p.out[a] = 1;
+    add(k_average_wide, p);
+    const int32_t columns = pick(8, 300);
+    add(k_binary_wide, vireo_mcu_binary_wide{pick(1, 12), columns, columns, 1, columns, 1, 0, 0, 0.3f, 0.6f, codes,
+                                             VIREO_MCU_I16, VIREO_MCU_I16, VIREO_MCU_I16, 0});
+    add(k_quantize_wide, vireo_mcu_quantize_wide{pick(50, 1000), 0.001f, codes, VIREO_MCU_I16, {}});
+    add(k_dequantize_wide, vireo_mcu_quantize_wide{pick(50, 1000), 0.001f, codes, VIREO_MCU_I16, {}});
+  }
+}
+
+void moves() {
+  for (int i = 0; i < 8; ++i) {
+    const int32_t rows = pick(2, 40), columns = pick(2, 100), size = 1 << i % 3;
+    add(k_move, vireo_mcu_move{{1, 1, 1, 1, columns, rows}, {0, 0, 0, 0, 1, columns}, 0, size});
+    add(k_join, vireo_mcu_join{rows, 2 + i % 3, {pick(4, 100), pick(4, 100), pick(4, 60), pick(4, 60)}});
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -188,6 +236,8 @@ int main(int argc, char** argv) {
   depthwise();
   others();
   reals();
+  wide();
+  moves();
   std::FILE* const header = std::fopen(argv[1], "w");
   std::FILE* const features = std::fopen(argv[2], "w");
   if (header == nullptr || features == nullptr) return 1;

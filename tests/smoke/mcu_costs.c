@@ -24,11 +24,18 @@ static float multiplier_of(int32_t k) {
   return m;
 }
 
-enum { kFirstOfReals = 12 }; /* delegates/mcu/plan/kernels.def */
+enum {
+  kFirstOfReals = 12,
+  kLastOfReals = 19,
+  kFirstOfWide = 20,
+  kAverageWide = 22,
+  kQuantizeWide = 24
+}; /* delegates/mcu/plan/kernels.def */
+static int is_real(uint32_t kernel) { return kernel >= kFirstOfReals && kernel <= kLastOfReals; }
 
 int main(void) {
   for (uint32_t i = 0; i < sizeof kCases / sizeof *kCases; ++i) {
-    if (!VIREO_MCU_FPU && kCases[i].kernel >= kFirstOfReals) continue;
+    if (!VIREO_MCU_FPU && is_real(kCases[i].kernel)) continue;
     const vireo_mcu_kernel* const k = vireo_mcu_kernel_of(kCases[i].kernel);
     uint32_t bytes[VIREO_PLAN_OPERANDS], state = i + 1;
     void* operands[VIREO_PLAN_OPERANDS];
@@ -41,7 +48,12 @@ int main(void) {
         state = state * 1664525u + 1013904223u;
         at[b] = (uint8_t)((int8_t)(state >> 24) / 2);
       }
-      if ((k->words >> o & 1) != 0 && kCases[i].kernel <= 4 && (kCases[i].kernel == 4 || o == 2)) {
+      if (kCases[i].kernel >= kFirstOfWide && kCases[i].kernel <= kAverageWide) {
+        const float m = kCases[i].kernel == kAverageWide ? 1.0f / 16 : 64 * multiplier_of(kCases[i].k);
+        const uint32_t of_multipliers = kCases[i].kernel == kAverageWide ? 1 : 2;
+        for (uint32_t b = 0; o == of_multipliers && b + 4 <= bytes[o]; b += 4) memcpy(at + b, &m, 4);
+        if (o == 3 && kCases[i].kernel != kAverageWide) memset(at, 0, bytes[o]);
+      } else if ((k->words >> o & 1) != 0 && kCases[i].kernel <= 4 && (kCases[i].kernel == 4 || o == 2)) {
         const float m = kCases[i].kernel == 4 ? 1.0f / 16 : multiplier_of(kCases[i].k);
         for (uint32_t b = 0; b + 4 <= bytes[o]; b += 4) memcpy(at + b, &m, 4);
       } else if ((k->words >> o & 1) != 0) {

@@ -1,8 +1,8 @@
 /* Operators in float32, for cores with a floating-point unit. Channels are first.
  *
  * Each has one result on every core and on a workstation, to the bit: operations are single float32 ones in the order
- * that is written here, none is fused (-ffp-contract=off). Sums begin with the first product and go on in the order of a
- * filter's weights; a bias comes last. Taps in the padding are products with 0: weights are finite. */
+ * that is written here, none is fused (-ffp-contract=off). Sums begin with the first product and go on in the order of
+ * a filter's weights; a bias comes last. Taps in the padding are products with 0: weights are finite. */
 #ifndef VIREO_DELEGATES_MCU_KERNELS_REALS_H_
 #define VIREO_DELEGATES_MCU_KERNELS_REALS_H_
 

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 #include "delegates/mcu/plan/vireo_mcu.h"
@@ -145,6 +147,28 @@ std::vector<uint8_t> every_kernel() {
   for (int32_t what = 0; what < VIREO_MCU_FUNCTIONS; ++what)
     w.add(18, vireo_mcu_function{100, what, 0.25f, 0.5f}, {what % 2 == 0 ? a : b, what % 2 == 0 ? b : a});
   w.add(19, vireo_mcu_softmax_reals{2, 12, 4}, {b, b});
+  // Codes of 16 bits, and some of 8 beside them.
+  constexpr vireo_mcu_codes kHalves = {3, -32768, 32767};
+  w.add(24, vireo_mcu_quantize_wide{100, 0.001f, kHalves, VIREO_MCU_I16, {}}, {b, a});
+  const vireo_mcu_conv_wide sums = {1,      2,      2, 3,       {5, 6},        {5, 6},        {3, 3}, {1, 1},
+                                    {1, 1}, {1, 1}, 7, kHalves, VIREO_MCU_I16, VIREO_MCU_U16, 0,      0};
+  w.add(20, sums, {a, w.noise(108), w.reals(6), w.noise(24), w.noise(6), b, scratch});
+  const vireo_mcu_gemm_wide lines = {5, 7, 20, 3, {0, -128, 127}, VIREO_MCU_U16, VIREO_MCU_I8, 1, 1};
+  w.add(21, lines, {b, w.noise(140), w.reals(1), VIREO_PLAN_ABSENT, w.noise(1), a, scratch});
+  const vireo_mcu_pool_wide means = {4,      {5, 6}, {3, 3},  {2, 3},        {2, 2},        {1, 1}, {0, 1},
+                                     {1, 0}, 2,      kHalves, VIREO_MCU_I16, VIREO_MCU_I16, 1,      0};
+  w.add(22, means, {a, w.reals(7), b});
+  for (uint8_t times = 0; times < 2; ++times)
+    w.add(23,
+          vireo_mcu_binary_wide{3, 40, 40, 1, 1, 0, 5, -6, 0.7f, 0.3f, kHalves, VIREO_MCU_I16, VIREO_MCU_I8,
+                                VIREO_MCU_I16, times},
+          {a, b, b});
+  w.add(25, vireo_mcu_quantize_wide{100, 0.001f, kHalves, VIREO_MCU_I16, {}}, {b, a});
+  w.add(26, vireo_mcu_move{{1, 1, 2, 3, 4, 5}, {0, 0, 60, 1, 15, -3}, 12, 4}, {a, b});
+  w.add(26, vireo_mcu_move{{1, 1, 1, 1, 9, 11}, {0, 0, 0, 0, 1, 9}, 0, 2}, {b, a});
+  w.add(26, vireo_mcu_move{{1, 1, 1, 1, 9, 11}, {0, 0, 0, 0, 1, 0}, 7, 1}, {a, b});
+  w.add(27, vireo_mcu_join{5, 3, {7, 4, 30}},
+        {a, b, w.noise(150), VIREO_PLAN_ABSENT, VIREO_PLAN_ABSENT, VIREO_PLAN_ABSENT, arena_place(2048)});
   return w.finish();
 }
 
@@ -194,7 +218,7 @@ TEST(Plan, EveryKernelRuns) {
   arena.fill();
   vireo_mcu_session session = {};
   ASSERT_EQ(open(plan, &arena, &session), VIREO_MCU_OK);
-  std::vector<bool> seen(20);
+  std::vector<bool> seen(28);
   for (uint32_t i = 0; i < read<vireo_plan_header>(plan, 0).records; ++i) {
     seen[read<vireo_plan_record>(plan, sizeof(vireo_plan_header) + i * sizeof(vireo_plan_record)).kernel] = true;
   }
