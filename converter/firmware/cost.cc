@@ -256,6 +256,13 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
       f[kRealRows] += (g.m == 1 ? 1.0 : up_to(g.m, 4)) * g.k;
       break;
     }
+    case k_matmul_reals: {
+      const auto& g = as<vireo_mcu_matmul_reals>(parameters);
+      add_real_product(g.batch, g.m, g.n, g.k, &f);
+      f[kRealRows] +=
+          double(g.batch) * ((g.m == 1 ? 1.0 : up_to(g.m, 4)) + 2 * up_to(g.n, 4)) * g.k;  // b is packed, too
+      break;
+    }
     case k_average_reals:
     case k_max_reals: {
       const auto& p = as<vireo_mcu_pool_reals>(parameters);

@@ -39,9 +39,10 @@ namespace {
 static_assert(sizeof(vireo_mcu_conv) == 84 && sizeof(vireo_mcu_gemm) == 32 && sizeof(vireo_mcu_pool) == 84 &&
               sizeof(vireo_mcu_binary) == 48 && sizeof(vireo_mcu_softmax) == 32 && sizeof(vireo_plan_table) == 4 &&
               sizeof(vireo_plan_quantize) == 20 && sizeof(vireo_plan_dequantize) == 12);
-static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_gemm_reals) == 20 &&
-              sizeof(vireo_mcu_pool_reals) == 64 && sizeof(vireo_mcu_binary_reals) == 28 &&
-              sizeof(vireo_mcu_function) == 16 && sizeof(vireo_mcu_softmax_reals) == 12);
+static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_matmul_reals) == 24 &&
+              sizeof(vireo_mcu_gemm_reals) == 20 && sizeof(vireo_mcu_pool_reals) == 64 &&
+              sizeof(vireo_mcu_binary_reals) == 28 && sizeof(vireo_mcu_function) == 16 &&
+              sizeof(vireo_mcu_softmax_reals) == 12);
 static_assert(sizeof(vireo_mcu_conv_wide) == 84 && sizeof(vireo_mcu_gemm_wide) == 32 &&
               sizeof(vireo_mcu_pool_wide) == 80 && sizeof(vireo_mcu_binary_wide) == 56 &&
               sizeof(vireo_mcu_quantize_wide) == 24);
@@ -417,8 +418,9 @@ class Maker {
       const bool constant = made_.has(from) ? !made_[from].constant.empty() : tensor(from).segment() >= 0;
       if (!constant && memory_.tensors[static_cast<size_t>(from)] == memory_.tensors[static_cast<size_t>(to)]) continue;
       vireo_mcu_move m = {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 1}, 0, 1};
-      m.dims[VIREO_MCU_MOVE_AXES - 1] =
-          static_cast<int32_t>(made_.has(to) ? made_[to].bytes : bytes_of_tensor(tensor(to)));
+      const int64_t bytes = made_.has(to) ? made_[to].bytes : bytes_of_tensor(tensor(to));
+      if (bytes == 0) continue;
+      m.dims[VIREO_MCU_MOVE_AXES - 1] = static_cast<int32_t>(bytes);
       call.kernel = k_move;
       call.parameters = bytes_of(m);
       call.operands = {from, to};
@@ -596,7 +598,8 @@ class Maker {
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
-      out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals);
+      out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals) ||
+                      call.kernel == k_matmul_reals;
       PlanStep step = describe_step(c, static_cast<uint32_t>(records.size() - 1));
       step.instructions = instructions_of(features_of(call.kernel, call.parameters.data(), core_), costs_);
       step.scratch_bytes = call.scratch_bytes;

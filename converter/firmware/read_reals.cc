@@ -118,10 +118,30 @@ std::string read_gemm(const NodeView& q, MadeValues* made, Call* call) {
   return read_product(q, as[0], n, k, a.trans_b() ? k : 1, a.trans_b() ? 1 : n, a.alpha(), bias, made, call);
 }
 
+// Both are known in a run alone, or there are several on the right.
+std::string read_matrices(const NodeView& q, const MatmulShape& s, Call* call) {
+  if (s.k > kMostProducts || s.batch > 1 << 20 || s.m > 1 << 20 || s.n > 1 << 20) return kSizes;
+  vireo_mcu_matmul_reals g = {small(s.batch), small(s.m), small(s.n), small(s.k), 0, 0};
+  int64_t a = 0, b = 0;
+  if (s.batch > 1) s.offsets(1, &a, &b);
+  g.a_step = small(a), g.b_step = small(b);
+  for (int64_t i = 0; i < s.batch; ++i) {
+    int64_t a_at = 0, b_at = 0;
+    s.offsets(i, &a_at, &b_at);
+    if (a_at != i * a || b_at != i * b) return "its matrices are broadcast along several axes";
+  }
+  call->kernel = k_matmul_reals;
+  call->products = static_cast<uint64_t>(s.batch * s.m * s.n * s.k);
+  call->scratch_bytes = vireo_mcu_matmul_reals_scratch(&g);
+  call->parameters = bytes_of(g);
+  call->operands = {input(q, 0), input(q, 1), q.node.outputs[0], kScratch};
+  return "";
+}
+
 std::string read_matmul(const NodeView& q, MadeValues* made, Call* call) {
   const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape;
-  if (b.rank > 2) return "kernels for microcontrollers take one matrix on the right";
   const MatmulShape s = matmul_shape(a, b, q.outputs[0].type.shape);
+  if (b.rank > 2 || q.inputs[1].constant == nullptr) return read_matrices(q, s, call);
   return read_product(q, s.batch * s.m, s.n, s.k, 1, s.n, 1, kNothing, made, call);
 }
 

@@ -154,6 +154,34 @@ TEST(McuReals, MatrixProducts) {
   }
 }
 
+TEST(McuReals, MatricesThatAreNotKnown) {
+  for (int round = 0; round < 300; ++round) {
+    vireo_mcu_matmul_reals g = {pick(1, 4), pick(1, 9), pick(1, 9), pick(1, 20), 0, 0};
+    g.a_step = pick(0, 2) == 0 ? 0 : g.m * g.k;
+    g.b_step = pick(0, 2) == 0 ? 0 : g.k * g.n;
+    const std::vector<float> a = noise(int64_t{g.batch} * g.m * g.k), b = noise(int64_t{g.batch} * g.n * g.k);
+    std::vector<float> y(static_cast<size_t>(g.batch * g.m * g.n)), steps(y.size());
+    std::vector<float> scratch(vireo_mcu_matmul_reals_scratch(&g) / 4 + 1, 77);
+    vireo_mcu_matmul_reals_run(&g, a.data(), b.data(), y.data(), scratch.data(), kAll);
+    EXPECT_EQ(scratch.back(), 77);
+    for (int32_t i = 0; i < g.batch * g.m * g.n; ++i) {
+      const int32_t item = i / (g.m * g.n), row = i / g.n % g.m, column = i % g.n;
+      double sum = 0;
+      for (int32_t k = 0; k < g.k; ++k)
+        sum += double{a[static_cast<size_t>(item * g.a_step + row * g.k + k)]} *
+               double{b[static_cast<size_t>(item * g.b_step + k * g.n + column)]};
+      ASSERT_NEAR(y[static_cast<size_t>(i)], sum, 1e-5) << round;
+    }
+    const uint32_t units = vireo_mcu_matmul_reals_units(&g);
+    for (uint32_t u = 0; u < units;) {
+      const uint32_t to = std::min(units, u + static_cast<uint32_t>(pick(1, 3)));
+      vireo_mcu_matmul_reals_run(&g, a.data(), b.data(), steps.data(), scratch.data(), {u, to});
+      u = to;
+    }
+    ASSERT_EQ(std::memcmp(steps.data(), y.data(), y.size() * 4), 0) << round;
+  }
+}
+
 TEST(McuReals, Functions) {
   const auto of = [](int32_t what, float x, float a = 0, float b = 0) {
     const vireo_mcu_function f = {1, what, a, b};

@@ -171,7 +171,6 @@ static void gather(const vireo_mcu_conv_reals* c, const float* x, int32_t first,
 typedef struct {
   const vireo_mcu_conv_reals* conv;
   const float* a; /* rows, where there is no convolution */
-  int32_t row;
 } source;
 static void fill(const source* s, const float* x, int32_t first, int32_t count, int32_t k, float* tile) {
   if (s->conv != NULL) {
@@ -209,7 +208,7 @@ void vireo_mcu_conv_reals_run(const vireo_mcu_conv_reals* c, const float* x, con
   p.y_position = 1;
   p.y_channel = p.positions;
   p.bounds = &c->bounds;
-  const source s = {c, NULL, 0};
+  const source s = {c, NULL};
   const int32_t packed = (int32_t)groups_of_4(c->out_channels) * 4 * p.k;
   const uint32_t of_group = units_of(p.positions, p.channels);
   uint32_t unit = 0;
@@ -233,7 +232,40 @@ uint32_t vireo_mcu_gemm_reals_units(const vireo_mcu_gemm_reals* g) { return unit
 void vireo_mcu_gemm_reals_run(const vireo_mcu_gemm_reals* g, const float* a, const float* b, const float* bias,
                               float* y, float* scratch, vireo_mcu_units units) {
   const product p = {g->k, g->m, g->n, g->n, 1, b, bias, &g->bounds};
-  const source s = {NULL, a, g->k};
+  const source s = {NULL, a};
   const uint32_t all = units_of(g->m, g->n);
   run_tiles(&p, &s, a, y, scratch, units.from, units.to < all ? units.to : all);
+}
+
+static uint32_t padded(int32_t channels) { return 4 * groups_of_4(channels); }
+uint32_t vireo_mcu_matmul_reals_scratch(const vireo_mcu_matmul_reals* g) {
+  return (uint32_t)g->k * 4 * (kTile + padded(g->n));
+}
+uint32_t vireo_mcu_matmul_reals_units(const vireo_mcu_matmul_reals* g) {
+  return (uint32_t)g->batch * (1 + units_of(g->m, g->n));
+}
+void vireo_mcu_matmul_reals_run(const vireo_mcu_matmul_reals* g, const float* a, const float* b, float* y,
+                                float* scratch, vireo_mcu_units units) {
+  const vireo_mcu_bounds bounds = {-__builtin_inff(), __builtin_inff()};
+  float* const packed = scratch + g->k * kTile;
+  const product p = {g->k, g->m, g->n, g->n, 1, packed, NULL, &bounds};
+  const uint32_t of_item = 1 + units_of(g->m, g->n);
+  uint32_t unit = 0;
+  for (int32_t item = 0; item < g->batch; ++item, unit += of_item, a += g->a_step, b += g->b_step, y += g->m * g->n) {
+    if (unit + of_item <= units.from) continue;
+    if (unit >= units.to) return;
+    if (unit >= units.from) {
+      float* to = packed;
+      for (int32_t c = 0; c < g->n; c += 4) {
+        const float* from = b + c;
+        for (int32_t i = 0; i < g->k; ++i, from += g->n, to += 4) {
+          for (int32_t j = 0; j < 4; ++j) to[j] = c + j < g->n ? from[j] : 0;
+        }
+      }
+    }
+    const source s = {NULL, a};
+    const uint32_t first = unit + 1;
+    run_tiles(&p, &s, a, y, scratch, units.from > first ? units.from - first : 0,
+              units.to - first < of_item - 1 ? units.to - first : of_item - 1);
+  }
 }

@@ -60,6 +60,17 @@ void vireo_mcu_gemm_reals_run(const vireo_mcu_gemm_reals* g, const float* a, con
 uint32_t vireo_mcu_gemm_reals_units(const vireo_mcu_gemm_reals* g);
 uint32_t vireo_mcu_gemm_reals_scratch(const vireo_mcu_gemm_reals* g);
 
+/* y [batch, m, n] = a [m, k] b [k, n], neither known before a run: the matrices of an item are a_step and b_step
+ * elements behind those of the one before, y's are dense. Units of an item: b is packed, then as above. */
+typedef struct {
+  int32_t batch, m, n, k;
+  int32_t a_step, b_step;
+} vireo_mcu_matmul_reals;
+void vireo_mcu_matmul_reals_run(const vireo_mcu_matmul_reals* g, const float* a, const float* b, float* y,
+                                float* scratch, vireo_mcu_units units);
+uint32_t vireo_mcu_matmul_reals_units(const vireo_mcu_matmul_reals* g);
+uint32_t vireo_mcu_matmul_reals_scratch(const vireo_mcu_matmul_reals* g);
+
 /* ---- Pools: a unit is a plane */
 
 typedef struct {

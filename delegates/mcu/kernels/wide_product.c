@@ -1,5 +1,5 @@
-/* Sums of products of 16-bit codes with weights of 8 bits. Tiles and loops are those of product.c: in blocks of products
- * whose sums stay in 32 bits, their totals in 64. */
+/* Sums of products of 16-bit codes with weights of 8 bits. Tiles and loops are those of product.c: in blocks of
+ * products whose sums stay in 32 bits, their totals in 64. */
 #include <stddef.h>
 
 #include "delegates/mcu/kernels/lanes.h"

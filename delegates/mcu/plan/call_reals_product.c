@@ -89,3 +89,30 @@ static void run_gemm(const void* parameters, void* const o[VIREO_PLAN_OPERANDS],
 }
 const vireo_mcu_kernel vireo_mcu_gemm_reals_kernel = {
     needs_of_gemm, units_of_gemm, run_gemm, sizeof(vireo_mcu_gemm_reals), 5, kWritten, kOptional, kWords, kScratch};
+
+/* Operands: a, b, y, scratch */
+static int needs_of_matmul(const void* parameters, uint32_t bytes[VIREO_PLAN_OPERANDS]) {
+  const vireo_mcu_matmul_reals* const g = (const vireo_mcu_matmul_reals*)parameters;
+  const uint32_t most = VIREO_PLAN_MOST / 4;
+  if (!mcu_are_between(&g->batch, 3, 1, 1 << 20) || !mcu_are_between(&g->k, 1, 1, 32768) ||
+      !mcu_are_between(&g->a_step, 2, 0, most))
+    return 0;
+  const uint32_t m = (uint32_t)g->m, n = (uint32_t)g->n, k = (uint32_t)g->k, items = (uint32_t)g->batch;
+  const uint32_t a = mcu_times(items - 1, (uint32_t)g->a_step), b = mcu_times(items - 1, (uint32_t)g->b_step);
+  const uint32_t a_last = mcu_times(m, k), b_last = mcu_times(k, padded(g->n)), y = mcu_times(items, mcu_times(m, n));
+  if (a > most || b > most || a_last > most || b_last > most || y > most || a + a_last > most || b + b_last > most)
+    return 0;
+  bytes[0] = (a + a_last) * 4;
+  bytes[1] = (b + mcu_times(k, n)) * 4;
+  bytes[2] = y * 4;
+  bytes[3] = vireo_mcu_matmul_reals_scratch(g);
+  return 1;
+}
+static uint32_t units_of_matmul(const void* parameters) {
+  return vireo_mcu_matmul_reals_units((const vireo_mcu_matmul_reals*)parameters);
+}
+static void run_matmul(const void* parameters, void* const o[VIREO_PLAN_OPERANDS], vireo_mcu_units units) {
+  vireo_mcu_matmul_reals_run((const vireo_mcu_matmul_reals*)parameters, o[0], o[1], o[2], o[3], units);
+}
+const vireo_mcu_kernel vireo_mcu_matmul_reals_kernel = {
+    needs_of_matmul, units_of_matmul, run_matmul, sizeof(vireo_mcu_matmul_reals), 4, 1 << 2 | 1 << 3, 0, 7, 1 << 3};

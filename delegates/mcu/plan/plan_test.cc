@@ -164,6 +164,7 @@ std::vector<uint8_t> every_kernel() {
                                 VIREO_MCU_I16, times},
           {a, b, b});
   w.add(25, vireo_mcu_quantize_wide{100, 0.001f, kHalves, VIREO_MCU_I16, {}}, {b, a});
+  w.add(28, vireo_mcu_matmul_reals{2, 5, 3, 4, 20, 0}, {a, b, arena_place(2048), scratch});
   w.add(26, vireo_mcu_move{{1, 1, 2, 3, 4, 5}, {0, 0, 60, 1, 15, -3}, 12, 4}, {a, b});
   w.add(26, vireo_mcu_move{{1, 1, 1, 1, 9, 11}, {0, 0, 0, 0, 1, 9}, 0, 2}, {b, a});
   w.add(26, vireo_mcu_move{{1, 1, 1, 1, 9, 11}, {0, 0, 0, 0, 1, 0}, 7, 1}, {a, b});
@@ -218,7 +219,7 @@ TEST(Plan, EveryKernelRuns) {
   arena.fill();
   vireo_mcu_session session = {};
   ASSERT_EQ(open(plan, &arena, &session), VIREO_MCU_OK);
-  std::vector<bool> seen(28);
+  std::vector<bool> seen(29);
   for (uint32_t i = 0; i < read<vireo_plan_header>(plan, 0).records; ++i) {
     seen[read<vireo_plan_record>(plan, sizeof(vireo_plan_header) + i * sizeof(vireo_plan_record)).kernel] = true;
   }
