@@ -24,8 +24,8 @@ typedef struct {
 } vireo_mcu_conv_wide;
 
 /* x [batch, groups * in_channels, in...], w [groups * out_channels, in_channels, kernel...] of int8. bias and w_zero
- * may be null. Units: a tile's positions are gathered, or a pair of channels of a block of tiles; a strip of a plane where
- * filters have one channel. */
+ * may be null. Units: a tile's positions are gathered, or a pair of channels of a block of tiles; a strip of a plane
+ * where filters have one channel. */
 void vireo_mcu_conv_wide_run(const vireo_mcu_conv_wide* c, const void* x, const int8_t* w, const float* m,
                              const int32_t* bias, const int8_t* w_zero, void* y, void* scratch, vireo_mcu_units units);
 uint32_t vireo_mcu_conv_wide_units(const vireo_mcu_conv_wide* c);
