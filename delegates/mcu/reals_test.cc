@@ -10,7 +10,7 @@
 
 #include "delegates/mcu/kernels/reals.h"
 
-namespace vireo {
+namespace vireo::reals_test {
 namespace {
 
 constexpr float kFar = std::numeric_limits<float>::infinity();
@@ -263,4 +263,4 @@ TEST(McuReals, PoolsAndSoftmax) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reals_test

@@ -9,7 +9,7 @@
 
 #include "delegates/mcu/kernels/wide.h"
 
-namespace vireo {
+namespace vireo::wide_test {
 namespace {
 
 constexpr vireo_mcu_units kAll = {0, VIREO_MCU_ALL_UNITS};
@@ -244,4 +244,4 @@ TEST(McuWide, ElementByElement) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::wide_test
