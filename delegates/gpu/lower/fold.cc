@@ -35,6 +35,19 @@ bool folds(ProductProblem* p) {
   return all;
 }
 
+// Where rows and batch cannot be one axis, few rows in a large batch are many in a small one: a model whose values lie
+// with the batch inside the sequence.
+bool swaps(const ProductProblem& p) {
+  constexpr int64_t kMostRows = 16;
+  if (p.batch.empty() || p.w.batch.back() != 0 || p.m > kMostRows || p.m >= p.batch.back()) return false;
+  if (sees_places(p.epilogue)) return false;
+  const auto plain = [](const View& v) { return v.begin.empty() && v.gather_axis < 0; };
+  return std::all_of(p.epilogue.inputs.begin(), p.epilogue.inputs.end(),
+                     [&](const Input& in) { return in.given || (!in.indexed && plain(in.view)); }) &&
+         std::all_of(p.epilogue.outputs.begin(), p.epilogue.outputs.end(),
+                     [&](const Output& out) { return plain(out.view); });
+}
+
 }  // namespace
 
 void fold(Lowering* lowering) {
@@ -50,6 +63,11 @@ void fold(Lowering* lowering) {
       p->x.batch.pop_back();
       p->w.batch.pop_back();
     }
+    if (p == nullptr || !swaps(*p)) continue;
+    const size_t batch = p->batch.size() - 1;
+    for_views(&p->epilogue, [&](View* v) { std::swap(v->strides[batch], v->strides[batch + 1]); });
+    std::swap(p->m, p->batch.back());
+    std::swap(p->x.row, p->x.batch.back());
   }
 }
 

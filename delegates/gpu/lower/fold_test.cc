@@ -53,20 +53,26 @@ Lowering network(const Network& none, const Target& target, const Case& c, bool 
   return l;
 }
 
+// Inputs of whole numbers, whose sums are exact in any order.
+std::vector<Bytes> whole_numbers(const Lowering& l) {
+  std::vector<Bytes> memories;
+  for (size_t m = 0; m < 3; ++m) {
+    memories.emplace_back(l.memories[m].bytes);
+    for (size_t i = 0; i < memories[m].size(); i += sizeof(float)) {
+      const float v = static_cast<float>((i * 7 + m) % 23) - 11;
+      std::memcpy(&memories[m][i], &v, sizeof(v));
+    }
+  }
+  return memories;
+}
+
 // What is left of a case's batch.
 size_t folded(const Case& c, const Target& target, bool w_of_batch) {
   const Network none;
   const Lowering before = network(none, target, c, w_of_batch);
   Lowering after = before;
   fold(&after);
-  std::vector<Bytes> memories;  // whole numbers, whose sums are exact in any order
-  for (size_t m = 0; m < 3; ++m) {
-    memories.emplace_back(before.memories[m].bytes);
-    for (size_t i = 0; i < memories[m].size(); i += sizeof(float)) {
-      const float v = static_cast<float>((i * 7 + m) % 23) - 11;
-      std::memcpy(&memories[m][i], &v, sizeof(v));
-    }
-  }
+  const std::vector<Bytes> memories = whole_numbers(before);
   EXPECT_TRUE(run_works(after, memories)[3] == run_works(before, memories)[3]);
   const auto& p = std::get<ProductProblem>(after.works[0].problem);
   EXPECT_EQ(p.batch.size(), p.x.batch.size());
@@ -88,6 +94,24 @@ TEST(Fold, BatchesOfOneRightOperandBecomeRows) {
   EXPECT_EQ(folded({{3}, 4, {4 * kIn}, {4 * kOut, kOut}}, target, false), 0u);
   EXPECT_EQ(folded({{3}, 4, {4 * kIn}, {0, 0}}, target, false), 0u);
   EXPECT_EQ(folded({{2, 3}, 4, {12 * kIn, 4 * kIn}, {12 * kOut, 4 * kOut, kOut}}, target, false), 0u);
+}
+
+// x lies with the batch of 3 inside the sequence of 9, y the other way round.
+TEST(Fold, FewRowsChangePlacesWithALargeBatch) {
+  const Network none;
+  const Target target = exact();
+  const Case c = {{9}, 3, {kIn}, {kOut, 9 * kOut}};
+  Lowering l = network(none, target, c, false);
+  std::get<ProductProblem>(l.works[0].problem).x.row = 9 * kIn;
+  Lowering after = l;
+  fold(&after);
+  const auto& p = std::get<ProductProblem>(after.works[0].problem);
+  EXPECT_EQ(p.m, 9);
+  EXPECT_EQ(p.batch, Extents{3});
+  EXPECT_EQ(p.x.row, kIn);
+  EXPECT_EQ(p.x.batch, Extents{9 * kIn});
+  const std::vector<Bytes> memories = whole_numbers(l);
+  EXPECT_TRUE(run_works(after, memories)[3] == run_works(l, memories)[3]);
 }
 
 TEST(Fold, OthersStayAsTheyAre) {
