@@ -86,7 +86,8 @@ class Kit(unittest.TestCase):
                 self.assertTrue(any(c["section"] == section and case in c["case"] and what in c["text"] for c in failed), failed)
         status, told, failed = test(TOYS / "toy_right.so", *models)
         self.assertEqual((status, failed), (0, []))
-        self.assertEqual([c["status"] for c in told["cases"] if c["section"] == "models"], ["passed", "left"])  # it takes fixed shapes
+        # It takes fixed shapes, which the open model has in the two sessions whose bounds leave one extent.
+        self.assertEqual([c["status"] for c in told["cases"] if c["section"] == "models"], ["passed", "passed"])
 
     @unittest.skipUnless(TOYS.exists(), "this build is without the plug-ins of tests/plugin")
     @unittest.skipIf(support.missing("onnx"), "onnx is not installed")
