@@ -182,7 +182,7 @@ class Targets(unittest.TestCase):
         nodes = told["targets"][0]["nodes"]
         self.assertTrue(nodes and all(n["device"] == "cpu" and n["reason"].startswith("npu: ") for n in nodes), nodes)
         self.assertIn("8-bit codes", nodes[1]["reason"])
-        told = json.loads(support.vireo("check", MODELS / "kws_dscnn.onnx", "--target", "npu", "--plugins", PLUGIN, "--json").stdout)
+        told = json.loads(support.vireo("check", MODELS / "kws_dscnn.onnx", "--bound", "batch=8", "--target", "npu", "--plugins", PLUGIN, "--json").stdout)
         self.assertIn("--shape fixes them", told["targets"][0]["nodes"][1]["reason"])
 
     def test_the_list_and_the_report(self):
