@@ -19,7 +19,7 @@
 /* All memory of the program: handles and planning from the front, given back in reverse order; the session takes the
  * rest. */
 static union {
-  uint8_t bytes[192 * 1024];
+  uint8_t bytes[200 * 1024];
   uint64_t align;
 } pool_memory __attribute__((aligned(64)));
 static size_t used, peak;
