@@ -63,8 +63,10 @@ static void widen_row(const uint8_t* from, int32_t k, uint8_t flip, uint8_t zero
     out[width] = mcu_sub(mcu_odd(v), zeros);
   }
 #else
+  /* A code is its byte with the upper bit turned, less 128: no sign has to be extended. */
+  const int32_t turn = flip ^ 128, less = z + 128;
   to += column;
-  for (int32_t i = 0; i < k; ++i, to += width) *to = (int16_t)(code(from[i], flip) - z);
+  for (int32_t i = 0; i < k; ++i, to += width) *to = (int16_t)((from[i] ^ turn) - less);
 #endif
 }
 
