@@ -30,7 +30,7 @@ void add_service(Command verb, SessionRequest* request) {
       [request](int choice) { request->priority = static_cast<vireo_priority>(choice); },
       "whose work a device takes first: low, normal (the default), high");
   verb.add_option("--slice-ms", request->slice_ms,
-                  "MS: leave a gap for others, such as the screen, after so many milliseconds of work on a device; "
+                  "MS: the longest that a device works before others, such as the screen, get a turn, in milliseconds; "
                   "default: none within a part")
       .range(0.0, 1e6);
 }

@@ -11,7 +11,7 @@
 namespace vireo::firmware {
 
 // What a slot holds (delegates/mcu/update/vireo_mcu_update.h): a header and a plan's bytes. `sign` fills 64 bytes with
-// the signature of a message. Returns "", or why there is none.
+// the signature of a message. make_slot returns "", or the reason why it made no slot.
 struct SlotFacts {
   uint32_t product = 0, revision = 0, oldest = 0;
 };

@@ -21,11 +21,11 @@ DeviceSpeed device_speed(const vireo_device_info& info, bool measured) {
   const double declared[3] = {full, half, byte};
   for (int k = 0; k < 3; ++k) speed.rate[k] = known(declared[k]) ? reached * declared[k] : assumed::kOperations;
   speed.bandwidth = known(info.bandwidth) ? reached * info.bandwidth : assumed::kBandwidth;
-  // The contract: nothing needs to be moved where no rate of transfer is told.
+  // The contract: nothing needs to be moved where a device gives no rate of transfer.
   speed.place.unified = (info.flags & VIREO_DEVICE_UNIFIED) != 0 || !known(info.transfer);
   speed.place.launch_ns = or_else(info.launch_ns, speed.place.unified ? 0 : assumed::kLaunchNs);
   if (!speed.place.unified) {
-    // Unless it is told, a copy goes the way of a launch: through the driver, and back.
+    // A device that does not say how long a copy takes to start is assumed to need as long as for a launch.
     speed.place.transfer_ns = or_else(info.transfer_ns, speed.place.launch_ns);
     speed.place.transfer_rate = reached * info.transfer;
   }

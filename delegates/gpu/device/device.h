@@ -225,7 +225,7 @@ class Device {
   uint64_t memory_used() const { return memory_used_.load(std::memory_order_relaxed); }
   uint64_t submits() const { return submits_.load(std::memory_order_relaxed); }
 
-  std::mutex lines_mutex;  // guards DeviceBuffer::line, and what is left of its parts
+  std::mutex lines_mutex;  // guards DeviceBuffer::line and the remaining pieces in it
 
   std::atomic<bool> took_code{false};  // a cache was looked at
   std::atomic<uint64_t> kept_code{0};  // compiled() when it was written last

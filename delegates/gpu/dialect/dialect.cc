@@ -72,4 +72,26 @@ const char* spell(Dialect dialect, Op op) {
   return nullptr;
 }
 
+std::string fill(Dialect dialect, const Statement& s, const std::function<std::string(uint32_t)>& value) {
+  std::string out;
+  const std::string pattern = spell(dialect, s.op);
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$') {
+      out += pattern[i];
+      continue;
+    }
+    const char what = pattern[++i];
+    if (what == 't') {
+      out += spell(dialect, s.type);
+    } else if (what == 'u') {
+      out += spell(dialect, s.type == Type::kI32 ? Type::kU32 : s.type == Type::kI64 ? Type::kU64 : s.type);
+    } else if (what == 'b') {
+      out += std::to_string(s.bits);
+    } else {
+      out += value(what == '0' ? s.a : what == '1' ? s.b : what == '2' ? s.c : static_cast<uint32_t>(s.bits));
+    }
+  }
+  return out;
+}
+
 }  // namespace vireo::gpu

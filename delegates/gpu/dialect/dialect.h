@@ -6,6 +6,9 @@
 #ifndef VIREO_DELEGATES_GPU_DIALECT_DIALECT_H_
 #define VIREO_DELEGATES_GPU_DIALECT_DIALECT_H_
 
+#include <functional>
+#include <string>
+
 #include "delegates/gpu/ir/program.h"
 
 namespace vireo::gpu {
@@ -17,6 +20,9 @@ const char* spell(Dialect dialect, Type type);
 // A pattern: $0, $1, $2 are operands, $3 the one that `bits` names, $b the bits, $t the type of the result, $u the same
 // without a sign. Null: not an operation on numbers.
 const char* spell(Dialect dialect, Op op);
+
+// The pattern of a statement's operation with all of it filled in; `value` names an operand.
+std::string fill(Dialect dialect, const Statement& s, const std::function<std::string(uint32_t)>& value);
 
 }  // namespace vireo::gpu
 

@@ -82,25 +82,7 @@ class Printer {
     return p_.body[s.a].bits > 1 ? label(s.a) + "[" + (s.bits != 0 ? value(s.b) : "0") + "]" : label(s.a);
   }
   std::string arithmetic(const Statement& s) const {
-    std::string out;
-    const std::string pattern = spell(kDialect, s.op);
-    for (size_t i = 0; i < pattern.size(); ++i) {
-      if (pattern[i] != '$') {
-        out += pattern[i];
-        continue;
-      }
-      const char what = pattern[++i];
-      if (what == 't') {
-        out += name(s.type);
-      } else if (what == 'u') {
-        out += name(s.type == Type::kI32 ? Type::kU32 : s.type == Type::kI64 ? Type::kU64 : s.type);
-      } else if (what == 'b') {
-        out += number(s.bits);
-      } else {
-        out += value(what == '0' ? s.a : what == '1' ? s.b : what == '2' ? s.c : static_cast<uint32_t>(s.bits));
-      }
-    }
-    return out;
+    return fill(kDialect, s, [this](uint32_t i) { return value(i); });
   }
 
   void matrix_move(const Statement& s, bool stores) {

@@ -205,21 +205,7 @@ class Printer {
   }
 
   std::string number(const Statement& s) const {
-    std::string out;
-    const std::string pattern = spell(kDialect, s.op);
-    for (size_t i = 0; i < pattern.size(); ++i) {
-      if (pattern[i] != '$') {
-        out += pattern[i];
-        continue;
-      }
-      const char what = pattern[++i];
-      if (what == 't' || what == 'b') {
-        out += what == 't' ? name(s.type) : std::to_string(s.bits);
-      } else {
-        out += value(what == '0' ? s.a : what == '1' ? s.b : what == '2' ? s.c : static_cast<uint32_t>(s.bits));
-      }
-    }
-    return out;
+    return fill(kDialect, s, [this](uint32_t i) { return value(i); });
   }
 
   // All lanes agree on what leads to a barrier.

@@ -165,7 +165,7 @@ void Trials::run_on_host() {
   }
 }
 
-// Of so many trials one is compiled for chips: what differs is seen in some. All of them where VIREO_FULL is 1.
+// One trial in this many is compiled for chips, which is enough to see each kind. VIREO_FULL=1 compiles them all.
 size_t compiled_each() {
   const char* const full = getenv("VIREO_FULL");
   return full != nullptr && full[0] == '1' ? 1 : 8;

@@ -53,7 +53,7 @@ typedef struct {
   uint16_t chunk; /* rows of a call; the last one may have fewer */
   uint16_t taps, stride, pad;
   uint16_t gather_rows; /* for which there is memory at `gather` */
-  uint8_t inputs[2];    /* values; 255: there is none */
+  uint8_t inputs[2];    /* values; 255: not used */
   uint8_t input_at[2];  /* operands */
   uint8_t output;       /* a value */
   uint8_t output_at;    /* an operand */
