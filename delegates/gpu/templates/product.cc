@@ -87,6 +87,21 @@ uint32_t w_neighbours(const ConvolutionProblem& p) {
   return step != 1 ? 1 : neighbours_of(p.w_dtype, depth_of(p), {p.w.offset, p.w.group, p.w.output});
 }
 
+// Whether a matrix unit may have both operands copied as they lie.
+bool can_copy(const ProductProblem& p) {
+  return is_copied(p.x.dtype, p.w.dtype) && neighbours_of(p.x, p.m, p.x.row, p.k, p.x.column) > 1 &&
+         neighbours_of(p.w, p.n, p.w.column, p.k, p.w.row) > 1;
+}
+bool can_copy(const ConvolutionProblem& p) {
+  return is_copied(p.x_dtype, p.w_dtype) && x_neighbours(p) > 1 && w_neighbours(p) > 1;
+}
+
+// "" or why a unit cannot read such tiles.
+std::string refuse_tiles(const ProductTiling& t, bool copied, bool w_turned) {
+  if (!t.unit.reads_tiles || (copied && (!w_turned || t.tile_n % 64 == 0))) return "";
+  return "operands that cannot be copied to tiles as they lie";
+}
+
 std::vector<Value> numbers_of(Numbers& numbers, const Extents& values) {
   std::vector<Value> out;
   for (const int64_t v : values) out.push_back(numbers(v));
@@ -161,9 +176,7 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
   const bool nk_open = target.open && problem.made_w;
-  if (target.tile_unit && !nk_open && is_copied(problem.x.dtype, problem.w.dtype) &&
-      neighbours_of(problem.x, problem.m, problem.x.row, problem.k, problem.x.column) > 1 &&
-      neighbours_of(problem.w, problem.n, problem.w.column, problem.k, problem.w.row) > 1) {
+  if (target.tile_unit && !nk_open && can_copy(problem)) {
     const ProductTiling t = choose_tile_unit(problem.m, problem.n, problem.k, count_of(problem.batch),
                                              problem.w.row != 1, problem.epilogue, target);
     if (t.unit.m != 0) return t;
@@ -174,8 +187,7 @@ ProductTiling choose_product(const ProductProblem& problem, const Target& target
   return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
-  if (target.tile_unit && is_copied(problem.x_dtype, problem.w_dtype) && x_neighbours(problem) > 1 &&
-      w_neighbours(problem) > 1) {
+  if (target.tile_unit && can_copy(problem)) {
     const ProductTiling t =
         choose_tile_unit(problem.images * problem.window.places(), problem.outputs, depth_of(problem),
                          problem.groups * problem.shares, problem.w.output == 1, problem.epilogue, target);
@@ -205,6 +217,7 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   if (out.refusal.empty()) out.refusal = refuse(p.epilogue, axes, target);
   if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
   if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
+  if (out.refusal.empty()) out.refusal = refuse_tiles(tiling, can_copy(p), p.w.row != 1);
   if (out.refusal.empty()) out.refusal = set_groups(p.m, p.n, count_of(p.batch), tiling, target, &out);
   if (!out.refusal.empty()) return out;
 
@@ -237,6 +250,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   if (out.refusal.empty()) out.refusal = refuse(p.epilogue, 6, target);
   if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
   if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
+  if (out.refusal.empty()) out.refusal = refuse_tiles(tiling, can_copy(p), p.w.output == 1);
   if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups * p.shares, tiling, target, &out);
   if (out.refusal.empty() && p.shares > 1 && (p.groups != 1 || p.channels * p.window.taps() % p.shares != 0))
     out.refusal = "a convolution whose depth cannot be shared";

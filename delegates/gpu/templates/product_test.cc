@@ -515,6 +515,11 @@ TEST(Product, UnitsThatReadTiles) {
   EXPECT_TRUE(choose_product(chosen, target).unit.reads_tiles);
   chosen.x.dtype = DType::kF32;
   EXPECT_FALSE(choose_product(chosen, target).unit.reads_tiles) << "tiles are copied as they lie";
+  EXPECT_NE(make_product(chosen, tile_tiling(64, 64, 4), target).refusal, "");
+  chosen = matrices({512, 1024, 520}, false, false, false);  // w's columns lie side by side
+  chosen.x.dtype = chosen.w.dtype = DType::kF16;
+  EXPECT_EQ(make_product(chosen, tile_tiling(64, 64, 4), target).refusal, "");
+  EXPECT_NE(make_product(chosen, tile_tiling(64, 32, 4), target).refusal, "");
 }
 
 // Where it is known how a unit spreads its sums, the epilogue takes them from there: whole tiles, and cut ones.
