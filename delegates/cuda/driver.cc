@@ -28,7 +28,9 @@ std::unique_ptr<Driver> Driver::open(const char* library, std::string* why) {
     return nullptr;
   }
   std::unique_ptr<Driver> driver(new Driver);
-  if (!driver->find_functions(opened, why) || !driver->find_cards(why)) return nullptr;
+  if (!driver->find_functions(opened, why)) return nullptr;
+  driver->linker_ = Linker::open();
+  if (!driver->find_cards(why)) return nullptr;
   return driver;
 }
 
@@ -46,6 +48,23 @@ bool Driver::find_functions(void* library, std::string* why) {
   if (missing.empty()) return true;
   *why = "the CUDA driver is too old: it lacks " + missing + " (CUDA 11.4 or newer is needed)";
   return false;
+}
+
+Result Driver::link(const char* text, std::vector<uint8_t>* out) const {
+  if (call_.link_create == nullptr || call_.link_add == nullptr || call_.link_complete == nullptr ||
+      call_.link_destroy == nullptr)
+    return kNotSupported;
+  LinkState state = nullptr;
+  Result result = call_.link_create(0, nullptr, nullptr, &state);
+  if (result != kSuccess) return result;
+  void* code = nullptr;  // the state's
+  size_t bytes = 0;
+  std::string copy(text);  // it asks for memory that it may change
+  result = call_.link_add(state, kInputPtx, copy.data(), copy.size() + 1, "kernel", 0, nullptr, nullptr);
+  if (result == kSuccess) result = call_.link_complete(state, &code, &bytes);
+  if (result == kSuccess) out->assign(static_cast<uint8_t*>(code), static_cast<uint8_t*>(code) + bytes);
+  (void)call_.link_destroy(state);
+  return result;
 }
 
 std::string Driver::name_of(Result result) const {
@@ -124,9 +143,11 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   const std::string level = std::to_string(major) + "." + std::to_string(minor);
   if (capability < kOldestCard) return std::string(name) + ": compute capability " + level + ", 7.5 or newer is needed";
   if (prohibited) return std::string(name) + ": its compute mode lets no process use it (nvidia-smi -c 0)";
+  out->chip = "sm_" + std::to_string(capability);
   out->vendor = "NVIDIA";
   out->checks_access = false;
-  out->driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  out->driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
+                (linker_ == nullptr ? "" : ", " + linker_->name());
   out->detail = std::string(name) + ", compute capability " + level + ", " + std::to_string(out->multiprocessors) +
                 " multiprocessors, float16, matrix units";
   out->memory_bytes = bytes;

@@ -10,13 +10,14 @@
 namespace vireo::cuda {
 
 using Result = int;  // CUresult
-constexpr Result kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kOutOfResources = 701;
+constexpr Result kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kOutOfResources = 701, kNotSupported = 801;
 
 using DeviceNumber = int;        // CUdevice
 using Context = void*;           // CUcontext
 using Stream = void*;            // CUstream
 using Event = void*;             // CUevent
 using Module = void*;            // CUmodule
+using LinkState = void*;         // CUlinkState
 using Function = void*;          // CUfunction
 using Graph = void*;             // CUgraph
 using GraphNode = void*;         // CUgraphNode
@@ -44,6 +45,9 @@ constexpr int kComputeModeProhibited = 2;
 
 // CUjit_option
 enum JitOption : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };
+
+// CUjitInputType
+constexpr int kInputPtx = 1;
 
 // CUfunction_attribute
 enum FunctionAttribute : int { kMostLaunchShared = 8 };
@@ -115,12 +119,35 @@ constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
                                                                               (Result error, const char** name))
 
 // What older drivers lack: pointers that may be null.
-#define VIREO_CUDA_OPTIONAL(row)                                                           \
-  row(graph_add_event, cuGraphAddEventRecordNode,                                          \
-      (GraphNode * node, Graph graph, const GraphNode* behind, size_t count, Event event)) \
-      row(event_elapsed, cuEventElapsedTime, (float* ms, Event from, Event to))            \
-          row(graph_add_edges, cuGraphAddDependencies_v2,                                  \
-              (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
+#define VIREO_CUDA_OPTIONAL(row)                                                                                    \
+  row(graph_add_event, cuGraphAddEventRecordNode,                                                                   \
+      (GraphNode * node, Graph graph, const GraphNode* behind, size_t count, Event event))                          \
+      row(event_elapsed, cuEventElapsedTime, (float* ms, Event from, Event to))                                     \
+          row(link_create, cuLinkCreate_v2, (unsigned count, int* options, void** values, LinkState* state)) row(   \
+              link_add, cuLinkAddData_v2,                                                                           \
+              (LinkState state, int kind, void* data, size_t bytes, const char* name, unsigned count, int* options, \
+               void** values)) row(link_complete, cuLinkComplete, (LinkState state, void** code, size_t* bytes))    \
+              row(link_destroy, cuLinkDestroy, (LinkState state))                                                   \
+                  row(graph_add_edges, cuGraphAddDependencies_v2,                                                   \
+                      (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
+
+// Of nvJitLink (linker.h), as of CUDA 12.
+using LinkHandle = void*;  // nvJitLinkHandle
+using LinkResult = int;    // nvJitLinkResult
+#define VIREO_CUDA_LINKER(row)                                                                                        \
+  row(version, nvJitLinkVersion, (unsigned* major, unsigned* minor))                                                  \
+      row(create, nvJitLinkCreate, (LinkHandle * handle, uint32_t count, const char** options))                       \
+          row(destroy, nvJitLinkDestroy, (LinkHandle * handle)) row(                                                  \
+              add, nvJitLinkAddData, (LinkHandle handle, int kind, const void* data, size_t bytes, const char* name)) \
+              row(complete, nvJitLinkComplete, (LinkHandle handle))                                                   \
+                  row(code_bytes, nvJitLinkGetLinkedCubinSize, (LinkHandle handle, size_t * bytes))                   \
+                      row(code, nvJitLinkGetLinkedCubin, (LinkHandle handle, void* code))
+
+struct LinkerFunctions {
+#define VIREO_CUDA_POINTER(name, symbol, arguments) LinkResult(*name) arguments = nullptr;
+  VIREO_CUDA_LINKER(VIREO_CUDA_POINTER)
+#undef VIREO_CUDA_POINTER
+};
 
 struct Functions {
 #define VIREO_CUDA_POINTER(name, symbol, arguments) Result(*name) arguments = nullptr;

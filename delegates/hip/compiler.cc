@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 
-#include "delegates/hip/code_cache.h"
-
 namespace vireo::hip {
 namespace {
 
@@ -44,19 +42,11 @@ std::unique_ptr<Compiler> Compiler::open(void* driver, const std::string& suffix
   int major = 0, minor = 0;
   (void)compiler->call_.version(&major, &minor);
   compiler->name_ = "hiprtc " + std::to_string(major) + "." + std::to_string(minor);
-  if (const char* const folder = std::getenv("VIREO_HIP_CACHE")) compiler->folder_ = folder;
   return compiler;
 }
 
-bool Compiler::compile(const std::string& text, const std::string& chip, bool anew, Code* out, std::string* log) const {
-  const std::string key = name_ + "\n" + chip + "\n" + text;
-  if (!folder_.empty() && !anew && read_code(folder_, key, out)) return true;
-  if (!run(text, chip, out, log)) return false;
-  if (!folder_.empty()) write_code(folder_, key, *out);
-  return true;
-}
-
-bool Compiler::run(const std::string& text, const std::string& chip, Code* out, std::string* log) const {
+bool Compiler::compile(const std::string& text, const std::string& chip, std::vector<uint8_t>* out,
+                       std::string* log) const {
   Program program = nullptr;
   if (const CompileResult result = call_.create(&program, text.c_str(), "vireo.hip", 0, nullptr, nullptr);
       result != 0) {
@@ -78,7 +68,7 @@ bool Compiler::run(const std::string& text, const std::string& chip, Code* out, 
     result = call_.code_bytes(program, &bytes);
     if (result == 0) {
       out->resize(bytes);
-      result = call_.code(program, out->data());
+      result = call_.code(program, reinterpret_cast<char*>(out->data()));
     }
     if (result == 0 && out->empty()) result = -1;
     if (result != 0) *log = name_ + " gives no code: " + std::to_string(result);

@@ -34,19 +34,18 @@ Result Api::open(const Driver& driver, const Card& card, Context* out) {
   return result;
 }
 
-Result Api::load(const Driver& driver, const Card& card, const gpu::Kernel& kernel, Module* module, Function* function,
-                 std::string* log) {
+bool Api::make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, bool, std::vector<uint8_t>* out,
+                    std::string* log) {
   const std::string text = gpu::hip_text(reinterpret_cast<const char*>(kernel.words.data()), card.target);
-  // Code that was kept and that the driver refuses is made once more.
-  for (const bool anew : {false, true}) {
-    Code code;
-    if (!driver.compiler().compile(text, card.chip, anew, &code, log)) return kNoKernelImage;
-    const Result result = driver.call().module_load(module, code.data());
-    if (result == kSuccess) return driver.call().module_function(function, *module, "kernel");
-    *module = nullptr;
-    if (anew || status_of(result) != VIREO_UNSUPPORTED) return result;
-  }
-  return kNoKernelImage;
+  return driver.compiler().compile(text, card.chip, out, log);
+}
+
+Result Api::load(const Driver& driver, const gpu::Kernel&, const void* image, Module* module, Function* function,
+                 std::string*) {
+  const Result result = driver.call().module_load(module, image);
+  if (result == kSuccess) return driver.call().module_function(function, *module, "kernel");
+  *module = nullptr;
+  return result;
 }
 
 Result Api::follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before, bool,

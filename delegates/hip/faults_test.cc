@@ -1,6 +1,4 @@
 // What goes wrong in HIP, and what the delegate makes of it: with a HIP that fails on demand.
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "delegates/gpu/device/gpu.h"
@@ -42,7 +40,6 @@ class FaultsTest : public gpu::testing::GpuFaults<Api> {
   }
   void TearDown() override {
     unsetenv("VIREO_HIPRTC_LIBRARY");
-    unsetenv("VIREO_HIP_CACHE");
     GpuFaults::TearDown();
   }
 };
@@ -131,35 +128,6 @@ TEST_F(FaultsTest, WhatTheCompilerSaysIsPassedOn) {
     EXPECT_EQ(s.run(3), VIREO_OK) << s.fault.text;
   }
   end();
-}
-
-// Code that is kept is compiled once on a machine; what is damaged, or what the driver does not take, once more.
-TEST_F(FaultsTest, CodeIsKept) {
-  char folder[] = "./hip_codeXXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  ASSERT_EQ(setenv("VIREO_HIP_CACHE", folder, 1), 0);
-  const auto compiled = [this](uint32_t first) {
-    control_->compiled = 0;
-    start();
-    {
-      Session s(d_, device_, host_.table);
-      EXPECT_EQ(s.run(first), VIREO_OK) << s.fault.text;
-    }
-    end();
-    return control_->compiled.load();
-  };
-  EXPECT_EQ(compiled(1), 1);
-  EXPECT_EQ(compiled(2), 0);
-  control_->refuses_code = true;
-  EXPECT_EQ(compiled(3), 1);
-  EXPECT_EQ(compiled(4), 0);
-  const std::filesystem::path file = std::filesystem::directory_iterator(folder)->path();
-  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
-  EXPECT_EQ(compiled(5), 1);
-  EXPECT_EQ(compiled(6), 0);
-  control_->chip = "gfx1101";
-  EXPECT_EQ(compiled(7), 1);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -93,6 +93,8 @@ struct OwnPlaces {
 // The launches of a schedule for one set of places, ready to be submitted: a VkCommandBuffer, a CUgraphExec.
 using Commands = void*;
 
+struct KernelCode;  // kernels.h
+
 // When a step ran, by the device's clock.
 struct StepTime {
   uint64_t begin_ns = 0, end_ns = 0;
@@ -112,6 +114,8 @@ class Recordings {
   void cut(uint64_t slice_ns) { slice_ns_ = slice_ns; }
   // Each step is to be timed, and so runs behind the one before it. Before make().
   void time() { timed_ = true; }
+  // Machine code that make() is to use, and that it adds to (Device::shares_code). Before make(), and for it.
+  void share(KernelCode* code) { code_ = code; }
   // Compiles kernels. On an error *why says what failed.
   virtual vireo_status make(Schedule schedule, std::string* why) = 0;
   // The commands of each piece, in order, for values that lie at `places`: inputs, then outputs. They are made where
@@ -138,6 +142,7 @@ class Recordings {
   // As times(), of set `slot`. An API that cannot tell leaves it as it is.
   virtual bool read_times(uint32_t, std::vector<StepTime>*) { return false; }
   bool timed() const { return timed_; }
+  KernelCode* code() const { return code_; }  // NULL: it is of no use to anybody
   // The most pieces that a set may have.
   size_t most_pieces() const { return slice_ns_ == 0 ? 1 : std::max<size_t>(1, schedule_.steps.size()); }
 
@@ -157,6 +162,7 @@ class Recordings {
   uint64_t asked_ = 0;
   uint64_t slice_ns_ = 0;
   bool timed_ = false;
+  KernelCode* code_ = nullptr;
   uint32_t last_ = 0;  // set that at() gave last
   uint32_t runs_ = 0;
   std::vector<uint64_t> times_;  // of the steps, in ns: the least that was seen
@@ -176,6 +182,9 @@ class Device {
   // What a VIREO_HANDLE_... of a block's handle is.
   virtual vireo_handle_kind handle_kind() const = 0;
 
+  // Whether recordings give machine code of their kernels and take it (Recordings::share). Where they do not, the
+  // device may still have code().
+  virtual bool shares_code() const { return false; }
   // What the driver made of kernels, for other processes; empty where it keeps nothing, or by itself.
   virtual std::vector<uint8_t> code() { return {}; }
   // code() of another process. What is not of this very card and driver is left alone.

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstring>
 #include <system_error>
 #include <thread>
+
+#include "sdk/base/fnv.h"
 
 namespace vireo::gpu {
 namespace {
@@ -34,6 +38,44 @@ void in_parallel(uint32_t count, const Task& task) {
 }
 
 }  // namespace
+
+// The count, the sizes, the code.
+std::vector<uint8_t> KernelCode::bytes() const {
+  std::vector<uint64_t> head = {of.size()};
+  for (const std::vector<uint8_t>& code : of) {
+    if (code.empty()) return {};
+    head.push_back(code.size());
+  }
+  const auto* const first = reinterpret_cast<const uint8_t*>(head.data());
+  std::vector<uint8_t> out(first, first + head.size() * sizeof(uint64_t));
+  for (const std::vector<uint8_t>& code : of) out.insert(out.end(), code.begin(), code.end());
+  return out;
+}
+
+void KernelCode::take(const void* bytes, size_t size, size_t kernels) {
+  of.assign(kernels, {});
+  std::vector<uint64_t> head(kernels + 1);
+  const size_t head_bytes = head.size() * sizeof(uint64_t);
+  if (bytes == nullptr || size < head_bytes) return;
+  std::memcpy(head.data(), bytes, head_bytes);
+  uint64_t left = size - head_bytes;
+  bool whole = head[0] == kernels;
+  for (size_t i = 1; i <= kernels; ++i) {
+    whole = whole && head[i] <= left;
+    left -= whole ? head[i] : 0;
+  }
+  if (!whole || left != 0) return;
+  const uint8_t* at = static_cast<const uint8_t*>(bytes) + head_bytes;
+  for (size_t i = 0; i < kernels; at += head[++i]) of[i].assign(at, at + head[i + 1]);
+}
+
+std::string code_key(const std::vector<Kernel>& kernels) {
+  uint64_t hash = kEmptyHash;
+  for (const Kernel& k : kernels) hash = hash_bytes(hash, k.words.data(), k.words.size() * sizeof(uint32_t));
+  char text[32];
+  std::snprintf(text, sizeof(text), "kernels-%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
 
 int KernelCache::make(const std::vector<Kernel>& kernels, const Compile& compile,
                       std::vector<std::shared_ptr<CompiledKernel>>* out, uint32_t* failed) {

@@ -7,11 +7,26 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "delegates/gpu/schedule/schedule.h"
 
 namespace vireo::gpu {
+
+// Machine code of a schedule's kernels, in their order: what another process made, and what is made for others.
+struct KernelCode {
+  std::vector<std::vector<uint8_t>> of;  // empty where there is none
+  bool made = false;                     // some of it was not there before
+
+  // As a cache keeps it. Empty where a kernel has none: it would be made again and again.
+  std::vector<uint8_t> bytes() const;
+  // bytes() of another process, for so many kernels. What is not that is left alone.
+  void take(const void* bytes, size_t size, size_t kernels);
+};
+
+// Under what a cache keeps the machine code of these kernels: a hash of their texts.
+std::string code_key(const std::vector<Kernel>& kernels);
 
 // A driver's object; its destructor gives it back.
 class CompiledKernel {

@@ -43,6 +43,8 @@ class Part {
 
   // How the session wants its work to be done. Before load().
   void serve(vireo_priority priority, uint64_t slice_ns, bool profile);
+  // As Recordings::share, for load().
+  void share(KernelCode* code) { bounds_->share(code); }
   // Makes pipelines. `own` has the places of the schedule's weights and inner values; `source` is there if the schedule
   // is open. On an error *why says what failed.
   vireo_status load(Schedule schedule, OwnPlaces own, std::unique_ptr<Source> source, std::string* why);

@@ -7,6 +7,7 @@
 #include "delegates/gpu/device/buffers.h"
 #include "delegates/gpu/device/compile.h"
 #include "delegates/gpu/device/gpu.h"
+#include "delegates/gpu/device/kernels.h"
 #include "delegates/gpu/device/part.h"
 #include "delegates/gpu/device/source.h"
 #include "delegates/gpu/lower/lower.h"
@@ -69,16 +70,25 @@ bool is_ours(Gpu* gpu, const vireo_host& host, const vireo_graph* graph, const v
 
 constexpr char kCode[] = "kernels";
 
-// Before the first part is loaded, kernels that another process has had compiled.
-void take_code(Device& device, const vireo_cache& cache) {
-  if (device.took_code.exchange(true)) return;
+// Kernels that another process has had compiled: those of this part, or, before the first part is loaded, of all.
+void take_code(Device& device, const vireo_cache& cache, const std::string& key, size_t kernels, KernelCode* own) {
+  const bool shares = device.shares_code();
+  if (!shares && device.took_code.exchange(true)) return;
   size_t bytes = 0;
-  const void* const code = cache.get(cache.context, kCode, &bytes);
-  if (code == nullptr) return;
-  device.take_code(code, bytes);
+  const void* const code = cache.get(cache.context, shares ? key.c_str() : kCode, &bytes);
+  if (shares) {
+    own->take(code, bytes, kernels);
+  } else if (code != nullptr) {
+    device.take_code(code, bytes);
+  }
 }
 
-void keep_code(Device& device, const vireo_cache& cache) {
+void keep_code(Device& device, const vireo_cache& cache, const std::string& key, const KernelCode& own) {
+  if (device.shares_code()) {
+    const std::vector<uint8_t> code = own.made ? own.bytes() : std::vector<uint8_t>();
+    if (!code.empty()) cache.put(cache.context, key.c_str(), code.data(), code.size());
+    return;
+  }
   const uint64_t compiled = device.compiled();
   if (device.kept_code.exchange(compiled) == compiled) return;
   const std::vector<uint8_t> code = device.code();
@@ -112,14 +122,17 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(target, *host, graph, *asked, &gpu.made(math_of(asked)));
       const vireo_cache* const cache = VIREO_HAS(with, cache) ? with->cache : nullptr;
-      if (cache != nullptr) take_code(*opened, *cache);
+      const std::string key = cache == nullptr ? std::string() : code_key(schedule.kernels);
+      KernelCode code;
+      if (cache != nullptr) take_code(*opened, *cache, key, schedule.kernels.size(), &code);
       Device& on = *opened;
       auto* const part = new (with->state) Part(std::move(opened));
       if (VIREO_HAS(with, slice_ns))
         part->serve(with->priority, with->slice_ns, VIREO_HAS(with, profile) && with->profile != 0);
+      if (cache != nullptr) part->share(&code);
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
-        if (cache != nullptr) keep_code(on, *cache);
+        if (cache != nullptr) keep_code(on, *cache, key, code);
         if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));
         *loaded = part;
         return status;

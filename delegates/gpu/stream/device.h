@@ -13,7 +13,10 @@
 //   open(driver, card, out)    a context, which is not the thread's afterwards
 //   close(driver, context)
 //   Current(driver, context)   makes it the thread's for as long as it lives; the one before comes back
-//   load(driver, card, kernel, module, function, log)
+//   make_code(driver, card, kernel, kept, code, log)  machine code of a kernel. `kept`: it is for other processes, too
+//   kTakesText                 load() takes a kernel's text where there is no machine code
+//   kNoImage                   the Result for a kernel that has no machine code and needs it
+//   load(driver, kernel, image, module, function, log)  the image is machine code or text
 //   follow(driver, graph, step, before, early, node)   adds a kernel behind others
 //   can_time(driver)           whether a graph can have events in it
 //   starts_early(driver, card) whether it can begin before one other kernel has ended
@@ -58,6 +61,7 @@ class StreamDevice final : public Device {
   const Facts& facts() const override { return card_; }
   std::unique_ptr<Recordings> recordings() override;  // recordings.h
   vireo_handle_kind handle_kind() const override { return Api::kHandle; }
+  bool shares_code() const override { return true; }
 
   const Driver& driver() const { return driver_; }
   const Card& card() const { return card_; }

@@ -39,6 +39,8 @@ struct Control {
   std::atomic<int64_t> alive{0};          // objects that were made and not destroyed
   std::atomic<int64_t> taken{0};          // bytes of memory that were allocated and not freed
   std::atomic<int64_t> modules{0};        // made since the beginning
+  std::atomic<int64_t> compiled{0};       // texts that became machine code
+  bool refuses_code = false;              // ... that the fake did not make since
   std::atomic<int64_t> contexts_left{0};  // calls without a context
   std::atomic<int64_t> launches[3] = {};  // of graphs, by vireo_priority
 };

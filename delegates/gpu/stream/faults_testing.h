@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,7 @@ TYPED_TEST_P(StreamFaults, RunsGoThroughStaging) {
   this->end();
 }
 
+// More submits than there are events between them and the card.
 TYPED_TEST_P(StreamFaults, ManySubmits) {
   this->start();
   {
@@ -52,6 +54,7 @@ TYPED_TEST_P(StreamFaults, ManySubmits) {
   this->end();
 }
 
+// Each call of the driver fails once, or from then on: then the run is right or says what it lacks, and nothing stays.
 TYPED_TEST_P(StreamFaults, AnyCallMayFail) {
   struct Way {
     int result;
@@ -104,10 +107,6 @@ TYPED_TEST_P(StreamFaults, AnyCallMayFail) {
     }
   }
 }
-
-// More submits than there are events between them and the card.
-
-// Each call of the driver fails once, or from then on: then the run is right or says what it lacks, and nothing stays.
 
 // A model's file may hold kernels that are valid and write where they like. A card that lets them is not shown them.
 // The other tests load without a graph, so there is nothing to compare with.
@@ -187,6 +186,67 @@ TYPED_TEST_P(StreamFaults, OnlyWhatCompileMakesOfTheNodesIsLoaded) {
   this->end();
 }
 
+// Machine code of a part's kernels goes to the host's cache, and from there into the next process. What is damaged, or
+// what the driver does not take, is made once more.
+TYPED_TEST_P(StreamFaults, MachineCodeIsKeptForOtherProcesses) {
+  struct Kept {
+    std::map<std::string, std::vector<uint8_t>> code;
+    int puts = 0;
+  } kept;
+  vireo_cache cache = VIREO_CACHE_INIT;
+  cache.context = &kept;
+  cache.get = [](void* self, const char* key, size_t* bytes) -> const void* {
+    auto& code = static_cast<Kept*>(self)->code;
+    const auto found = code.find(key);
+    if (found == code.end()) return nullptr;
+    *bytes = found->second.size();
+    return found->second.data();
+  };
+  cache.put = [](void* self, const char* key, const void* data, size_t bytes) {
+    auto& k = *static_cast<Kept*>(self);
+    k.code[key].assign(static_cast<const uint8_t*>(data), static_cast<const uint8_t*>(data) + bytes);
+    ++k.puts;
+  };
+  // How many kernels were compiled, and how often the cache was written.
+  const auto process = [&](uint32_t first) {
+    kept.puts = 0;
+    this->control_->compiled = 0;
+    this->start();
+    {
+      typename TestFixture::Session s(this->d_, this->device_, this->host_.table);
+      s.cache = &cache;
+      EXPECT_EQ(s.run(first), VIREO_OK) << s.fault.text;
+      typename TestFixture::Session beside(this->d_, this->device_, this->host_.table);  // has its kernels there
+      beside.cache = &cache;
+      EXPECT_EQ(beside.run(first), VIREO_OK) << beside.fault.text;
+    }
+    this->end();
+    return std::pair<int64_t, int>(this->control_->compiled.load(), kept.puts);
+  };
+  using Counts = std::pair<int64_t, int>;
+  EXPECT_EQ(process(1), Counts(1, 1));
+  ASSERT_EQ(kept.code.size(), 1u);
+  const std::vector<uint8_t> good = kept.code.begin()->second;
+  EXPECT_EQ(process(2), Counts(0, 0));
+  this->control_->refuses_code = true;
+  EXPECT_EQ(process(3), Counts(1, 0));  // the same again
+  EXPECT_EQ(process(4), Counts(0, 0));
+  std::vector<std::vector<uint8_t>> damaged;
+  for (const size_t length : {size_t{0}, size_t{7}, size_t{15}, size_t{16}, good.size() - 1})
+    damaged.emplace_back(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
+  damaged.push_back(good);
+  damaged.back().push_back(0);                // a byte too many
+  for (size_t byte = 0; byte < 16; ++byte) {  // the count and the size
+    damaged.push_back(good);
+    damaged.back()[byte] ^= 0x81;
+  }
+  for (const std::vector<uint8_t>& one : damaged) {
+    kept.code.begin()->second = one;
+    EXPECT_EQ(process(5), Counts(1, 1));
+    EXPECT_EQ(kept.code.begin()->second, good);
+  }
+}
+
 TYPED_TEST_P(StreamFaults, AForkDestroysNothingOfItsParents) {
   this->start();
   {
@@ -210,7 +270,8 @@ TYPED_TEST_P(StreamFaults, AForkDestroysNothingOfItsParents) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(StreamFaults, RunsGoThroughStaging, ManySubmits, AnyCallMayFail,
-                            OnlyWhatCompileMakesOfTheNodesIsLoaded, AForkDestroysNothingOfItsParents);
+                            OnlyWhatCompileMakesOfTheNodesIsLoaded, MachineCodeIsKeptForOtherProcesses,
+                            AForkDestroysNothingOfItsParents);
 
 }  // namespace vireo::gpu::testing
 

@@ -31,14 +31,34 @@ class StreamKernel final : public CompiledKernel {
     const typename StreamDevice<Api>::Current current(device_);
     (void)device_.driver().call().module_unload(module_);
   }
-  typename Api::Result compile(const Kernel& kernel, std::string* log) {
+  // `known`: machine code that another process had made. `kept`: other processes are to have it.
+  typename Api::Result compile(const Kernel& kernel, const std::vector<uint8_t>& known, bool kept, std::string* log) {
     const typename StreamDevice<Api>::Current current(device_);
-    return Api::load(device_.driver(), device_.card(), kernel, &module_, &function_, log);
+    if (!known.empty()) {
+      const typename Api::Result result = load(kernel, known, kept, log);
+      if (Api::status_of(result) != VIREO_UNSUPPORTED) return result;
+    }
+    std::vector<uint8_t> code;
+    if (Api::make_code(device_.driver(), device_.card(), kernel, kept, &code, log)) {
+      const typename Api::Result result = load(kernel, code, kept, log);
+      if (Api::status_of(result) != VIREO_UNSUPPORTED || !Api::kTakesText) return result;
+    }
+    if (!Api::kTakesText) return Api::kNoImage;
+    return Api::load(device_.driver(), kernel, kernel.words.data(), &module_, &function_, log);
   }
   typename Api::Function function() const { return function_; }
+  // What compile() found or made of it, if that was to be kept.
+  const std::vector<uint8_t>& code() const { return code_; }
 
  private:
+  typename Api::Result load(const Kernel& kernel, const std::vector<uint8_t>& code, bool kept, std::string* log) {
+    const typename Api::Result result = Api::load(device_.driver(), kernel, code.data(), &module_, &function_, log);
+    if (kept && Api::status_of(result) == VIREO_OK) code_ = code;
+    return result;
+  }
+
   StreamDevice<Api>& device_;
+  std::vector<uint8_t> code_;
   typename Api::Module module_ = nullptr;
   typename Api::Function function_ = nullptr;
 };
@@ -94,10 +114,14 @@ vireo_status StreamRecordings<Api>::make(Schedule schedule, std::string* why) {
   schedule_ = std::move(schedule);
   uint32_t failed = 0;
   std::vector<std::string> logs(schedule_.kernels.size());
+  KernelCode none;
+  KernelCode& shared = code() == nullptr ? none : *code();
+  shared.of.resize(schedule_.kernels.size());
   const auto compile = [&](const Kernel& kernel, std::shared_ptr<CompiledKernel>* out) {
     auto made = std::make_shared<StreamKernel<Api>>(device_);
-    std::string& log = logs[static_cast<size_t>(&kernel - schedule_.kernels.data())];
-    const Result result = made->compile(kernel, &log);
+    const auto index = static_cast<size_t>(&kernel - schedule_.kernels.data());
+    std::string& log = logs[index];
+    const Result result = made->compile(kernel, shared.of[index], &shared != &none, &log);
     if (!good(result)) log = device_.driver().name_of(result) + (log.empty() ? "" : ": " + log);
     *out = std::move(made);
     return static_cast<int>(result);
@@ -106,6 +130,12 @@ vireo_status StreamRecordings<Api>::make(Schedule schedule, std::string* why) {
     *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": " + logs[failed];
     return device_.take(static_cast<Result>(result));
   }
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const auto& kernel = static_cast<const StreamKernel<Api>&>(*kernels_[i]);
+    shared.made = shared.made || shared.of[i] != kernel.code();
+    shared.of[i] = kernel.code();
+  }
+  share(nullptr);
   for (Kernel& k : schedule_.kernels) k.words = std::vector<uint32_t>();
   return VIREO_OK;
 }

@@ -14,9 +14,6 @@ struct Control : gpu::fake::Control {
   int lanes = 32;
   bool old_properties = false;  // the layout of HIP 5
   int compile_result = 0;       // of hiprtc
-  bool refuses_code = false;    // ... that it did not make itself
-
-  std::atomic<int64_t> compiled{0};
 };
 
 using ControlFunction = Control* (*)();
