@@ -1,8 +1,8 @@
 // nvJitLink, which comes with CUDA's toolkit and with packages that bring parts of it: it makes machine code of PTX on
 // as many threads as call it. The driver does that too, one kernel after another.
 //
-// Weighed: nvPTXCompiler (a static library of 40 MB), NVRTC (wants CUDA C++, and calls the same assembler), and ptxas as
-// a process for each kernel (it starts in 60 ms, and a device in the field has no such program).
+// Weighed: nvPTXCompiler (a static library of 40 MB), NVRTC (wants CUDA C++, and calls the same assembler), and ptxas
+// as a process for each kernel (it starts in 60 ms, and a device in the field has no such program).
 #ifndef VIREO_DELEGATES_CUDA_LINKER_H_
 #define VIREO_DELEGATES_CUDA_LINKER_H_
 
@@ -21,7 +21,7 @@ class Linker {
   static std::unique_ptr<Linker> open();
 
   const std::string& name() const { return name_; }  // "nvJitLink 13.0"
-  // Machine code of a PTX text for a chip ("sm_86"). From several threads. False: it does not know the chip or the text.
+  // Machine code of a PTX text for a chip ("sm_86"). From several threads. False: it knows no such chip or text.
   bool compile(const char* text, const std::string& chip, std::vector<uint8_t>* out) const;
 
  private:

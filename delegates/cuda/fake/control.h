@@ -1,5 +1,5 @@
-// A CUDA driver that fails on demand: what no driver does when a test asks for it. It is a driver, its cards and nvJitLink in one
-// shared library, made of the host's memory (delegates/gpu/stream/fake.h).
+// A CUDA driver that fails on demand: what no driver does when a test asks for it. It is a driver, its cards and
+// nvJitLink in one shared library, made of the host's memory (delegates/gpu/stream/fake.h).
 #ifndef VIREO_DELEGATES_CUDA_FAKE_CONTROL_H_
 #define VIREO_DELEGATES_CUDA_FAKE_CONTROL_H_
 
