@@ -30,6 +30,7 @@ constexpr OpRow kOps[] = {
     {Op::kRemainder, {"($0 % $1)", "($0 % $1)"}},
     {Op::kMultiplyHigh, {"uint32_t((uint64_t($0) * $1) >> 32)", "vu32((vu64($0) * $1) >> 32)"}},
     {Op::kFma, {"fmaf($0, $1, $2)", "__builtin_fmaf($0, $1, $2)"}},
+    {Op::kMaximum, {"fmaxf($0, $1)", "__builtin_fmaxf($0, $1)"}},
     {Op::kAnd, {"$t($0 & $1)", "$t($0 & $1)"}},
     {Op::kOr, {"$t($0 | $1)", "$t($0 | $1)"}},
     {Op::kXor, {"$t($0 ^ $1)", "$t($0 ^ $1)"}},

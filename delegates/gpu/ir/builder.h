@@ -167,6 +167,7 @@ Value operator-(Value a);  // a float's sign is turned, also that of 0
 inline Value like(Value v, float constant) { return v.builder->f32(constant); }
 inline Value fma(Value a, Value b, Value c) { return a.builder->fma(a, b, c); }
 inline Value select(Value condition, Value a, Value b) { return a.builder->select(condition, a, b); }
+inline Value maximum(Value a, Value b) { return a.builder->binary(Op::kMaximum, a, b); }
 inline Value absolute(Value x) { return x.builder->unary(Op::kAbsolute, x); }
 inline Value square_root(Value x) { return x.builder->unary(Op::kSquareRoot, x); }
 

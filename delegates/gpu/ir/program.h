@@ -82,6 +82,7 @@ enum class Op : uint8_t {
   kRemainder,     // integers: C's
   kMultiplyHigh,  // kU32: the high word of the product
   kFma,           // a * b + c, rounded once or twice
+  kMaximum,       // the larger of two floats; either, where one is a NaN
   kAnd,           // also of kBool
   kOr,
   kXor,

@@ -444,6 +444,8 @@ class Printer {
         return make(i, "mul.hi." + t, {s.a, s.b});
       case Op::kFma:
         return make(i, real ? "fma.rn.f32" : "mad.lo." + t, {s.a, s.b, s.c});
+      case Op::kMaximum:
+        return make(i, "max.f32", {s.a, s.b});
       case Op::kAnd:
         return make(i, "and." + b, {s.a, s.b});
       case Op::kOr:

@@ -45,6 +45,7 @@ enum : uint32_t {
   kCeil = 9,
   kExp2 = 29,
   kSqrt = 31,
+  kFMax = 40,
   kFma = 50,
   kPackHalf2x16 = 58,
   kUnpackHalf2x16 = 62,
@@ -452,6 +453,8 @@ class Emitter {
       }
       case Op::kFma:
         return m_.extended(kFma, type(s.type), {id(s.a), id(s.b), id(s.c)});
+      case Op::kMaximum:
+        return m_.extended(kFMax, type(s.type), {id(s.a), id(s.b)});
       case Op::kNot:
         return m_.value(s.type == Type::kBool ? kOpLogicalNot : kOpNot, type(s.type), {id(s.a)});
       case Op::kSelect:

@@ -43,7 +43,7 @@ struct RegisterSizes {
 class RegisterAttention : AttentionBody {
  public:
   RegisterAttention(const AttentionProblem& p, const AttentionTiling& t, const Target& target)
-      : AttentionBody(p, t, target), s_(p, t) {}
+      : AttentionBody(p, t, target), s_(p, t), whole_(p.keys % t.keys == 0 && !target.open) {}
 
   Dispatch run() {
     write();
@@ -164,33 +164,40 @@ class RegisterAttention : AttentionBody {
   }
 
   Value exponential(Value v) { return b_.unary(Op::kExp2, v * b_.f32(kLog2E)); }
+  // Pairs first: a chain through all of them would be waited for at every link.
+  template <class Join>
+  static Value reduce(std::vector<Value> of, const Join& join) {
+    while (of.size() > 1) {
+      for (size_t i = 0; i < of.size() / 2; ++i) of[i] = join(of[2 * i], of[2 * i + 1]);
+      if (of.size() % 2 != 0) of[of.size() / 2] = of.back();
+      of.resize((of.size() + 1) / 2);
+    }
+    return of[0];
+  }
 
   void work(const MatrixStage& ks, const MatrixStage& vs, Evaluator& score, Value from, Value place) {
     multiply_keys(ks, place);
+    for (uint32_t j = 0; j < products_.size(); ++j) {
+      for (uint32_t e = 0; e < 8; ++e) b_.matrix_set(products_[j], e, score_at(score, j, e, from));
+    }
+    if (!whole_) b_.when(from + t_.keys > keys_, [&] { leave_out(from); });
     // scores[r]: of one of the lane's queries, two neighbours of each eight keys.
     std::array<std::vector<Value>, 2> scores;
-    for (uint32_t j = 0; j < products_.size(); ++j) {
-      for (uint32_t e = 0; e < 8; ++e) scores[e >> 1 & 1].push_back(score_at(score, j, e, from));
+    for (const uint32_t product : products_) {
+      for (uint32_t e = 0; e < 8; ++e) scores[e >> 1 & 1].push_back(b_.matrix_element(product, e));
     }
     std::array<Value, 2> factor;
     for (size_t r = 0; r < 2; ++r) {
       const Value before = most_[r].get();
-      Value now = before;
-      for (const Value v : scores[r]) now = b_.select(now < v, v, now);
-      for (const uint32_t mask : {1u, 2u}) {
-        const Value other = b_.shuffle(now, mask);
-        now = b_.select(now < other, other, now);
-      }
+      Value now = maximum(before, reduce(scores[r], [](Value a, Value b) { return maximum(a, b); }));
+      for (const uint32_t mask : {1u, 2u}) now = maximum(now, b_.shuffle(now, mask));
       // What exponentials are taken against: a query without any share has none.
-      const Value against = b_.select(now == b_.f32(-INFINITY), b_.f32(0), now);
-      factor[r] = exponential(before - against);
-      Value sum = sum_[r].get() * factor[r];
-      for (Value& v : scores[r]) {
-        v = exponential(v - against);
-        sum = sum + v;
-      }
+      const Value against = -(b_.select(now == b_.f32(-INFINITY), b_.f32(0), now) * b_.f32(kLog2E));
+      const auto share = [&](Value v) { return b_.unary(Op::kExp2, fma(v, b_.f32(kLog2E), against)); };
+      factor[r] = share(before);
+      for (Value& v : scores[r]) v = share(v);
       most_[r].set(now);
-      sum_[r].set(sum);
+      sum_[r].set(fma(sum_[r].get(), factor[r], reduce(scores[r], [](Value a, Value b) { return a + b; })));
     }
     for (const uint32_t sum : sums_) {
       for (uint32_t e = 0; e < 8; ++e) b_.matrix_set(sum, e, b_.matrix_element(sum, e) * factor[e >> 1 & 1]);
@@ -228,16 +235,25 @@ class RegisterAttention : AttentionBody {
     }
   }
 
-  // Those behind the last key have no share.
+  Value key_of(uint32_t j, uint32_t e, Value from) const {
+    return from + across_ * s_.keys + column_ + (j * kUnit + (e >> 2) * 8 + (e & 1));
+  }
   Value score_at(Evaluator& score, uint32_t j, uint32_t e, Value from) {
     const size_t r = e >> 1 & 1;
-    const Value key = from + across_ * s_.keys + column_ + (j * kUnit + (e >> 2) * 8 + (e & 1)), inside = key < keys_;
-    const bool whole = p_.keys % t_.keys == 0 && !target_.open;  // share_keys is a multiple of a step's
+    const Value key = key_of(j, e, from);
     std::vector<Value> place = batch_;
     place.push_back(b_.select(row_inside_[r], rows_[r], queries_ - 1));
-    place.push_back(whole ? key : b_.select(inside, key, keys_ - 1));
-    const Value v = score.output(score.at(place, {b_.matrix_element(products_[j], e)}), 0);
-    return whole ? v : b_.select(inside, v, b_.f32(-INFINITY));
+    place.push_back(whole_ ? key : b_.select(key < keys_, key, keys_ - 1));
+    return score.output(score.at(place, {b_.matrix_element(products_[j], e)}), 0);
+  }
+  // Keys behind the last one have no share.
+  void leave_out(Value from) {
+    for (uint32_t j = 0; j < products_.size(); ++j) {
+      for (uint32_t e = 0; e < 8; ++e) {
+        const Value inside = key_of(j, e, from) < keys_;
+        b_.matrix_set(products_[j], e, b_.select(inside, b_.matrix_element(products_[j], e), b_.f32(-INFINITY)));
+      }
+    }
   }
 
   Value inverse(Value sum) { return b_.select(sum == b_.f32(0), b_.f32(0), b_.f32(1) / sum); }
@@ -318,6 +334,7 @@ class RegisterAttention : AttentionBody {
   std::array<Value, 2> rows_, row_inside_;
   std::array<Variable, 2> most_, sum_;  // of the lane's two queries
   bool copies_ = false;
+  const bool whole_;  // steps divide the keys; share_keys is a multiple of a step's
   uint32_t array_ = 0, left_ = 0, right_ = 0;
   std::vector<uint32_t> lefts_, products_, sums_;
 };

@@ -318,7 +318,7 @@ Value unary(const Scope& s, Value x) {
     case Function::kSoftplus:
       return softplus_of(x);
     case Function::kGeluErf:
-      return s.f(0.5f) * x * (s.f(1) + erf_of(x * s.f(0.70710678118654752440f)));
+      return gelu_of(x);
     case Function::kGeluTanh:
       return gelu_tanh(s, x);
     case Function::kErf:

@@ -23,10 +23,12 @@ Value expm1_near_zero(Value r) {
   return fma(r * r, p, r);
 }
 
+Value exp2_below(Value x) { return x.builder->unary(Op::kExp2, x); }  // x <= 0
+
 Value erfc_far(Value a) {  // 1 - erf a for a >= 0.9, cut at 4
-  return exp_of(horner(clamp(a, 0.0f, 4.0f),
-                       {2.942741996e-04f, -1.130131493e+00f, -6.319953333e-01f, -1.099251791e-01f, 2.633553765e-02f,
-                        -4.730281328e-03f, 5.907151373e-04f, -4.535457369e-05f, 1.602489762e-06f}));
+  return exp2_below(horner(select(a > like(a, 4.0f), like(a, 4.0f), a),
+                           {4.245479283e-04f, -1.630435114e+00f, -9.117765310e-01f, -1.585885083e-01f, 3.799414645e-02f,
+                            -6.824353393e-03f, 8.522217941e-04f, -6.543281943e-05f, 2.311903690e-06f}));
 }
 
 }  // namespace
@@ -113,6 +115,15 @@ Value erf_of(Value x) {
                                         5.204436026e-03f, -8.181927288e-04f, 8.538839171e-05f});
   const Value far = copy_sign(like(x, 1.0f) - erfc_far(a), x);
   return select(is_nan(x), x, select(a < like(x, 0.9f), near, far));
+}
+
+// The share of a normal distribution beyond |x| is 2 to the power of a polynomial that falls for ever: one formula
+// with no other branch, because the result's error counts against x and not against the share.
+Value gelu_of(Value x) {
+  const Value beyond =
+      exp2_below(horner(absolute(x), {-1.0f, -1.15110576e+00f, -4.59201276e-01f, -5.25241345e-02f, 7.11463299e-03f,
+                                      -1.84995442e-04f, -1.62366006e-04f, 3.34857687e-05f, -2.26474594e-06f}));
+  return x * select(x > like(x, 0.0f), like(x, 1.0f) - beyond, beyond);
 }
 
 Value softplus_of(Value x) {  // 1 + e loses e's low bits; e - ((1 + e) - 1) brings them back

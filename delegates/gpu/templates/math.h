@@ -24,6 +24,7 @@ Value log_of(Value x);       // 2
 Value sigmoid_of(Value x);   // 3
 Value tanh_of(Value x);      // 3
 Value erf_of(Value x);       // 3
+Value gelu_of(Value x);      // 2^-21 of the larger of |x| and 1, absolute
 Value softplus_of(Value x);  // 4, below 2^-24 absolute
 Value sin_of(Value x);       // 3, of any x: reduced with 96 bits of 2 / pi
 Value cos_of(Value x);

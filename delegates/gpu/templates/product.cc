@@ -74,8 +74,21 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step);
 bool is_channels_last(const ConvolutionProblem& p) { return p.w.channel == 1 || p.channels == 1; }
 int64_t depth_of(const ConvolutionProblem& p) { return p.channels * p.window.taps() / p.shares; }
 
-uint32_t x_neighbours(const ConvolutionProblem& p) {
-  if (p.x.channel != 1 || !is_channels_last(p)) return 1;
+// Windows whose taps along the last axis are whole vectors of the picture, as those of patches are: with channels that
+// do not lie side by side, and k runs over taps first.
+uint32_t tap_neighbours(const ConvolutionProblem& p, const Target& target) {
+  const Window& w = p.window;
+  if (target.open || is_channels_last(p) || p.shares > 1 || w.transposed || p.x.spatial[2] != 1 || w.dilation[2] != 1)
+    return 1;
+  return neighbours_of(p.x_dtype, w.kernel[2],
+                       {p.x.offset, p.x.image, p.x.channel, p.x.spatial[0], p.x.spatial[1], w.in[2], w.pad[2],
+                        w.out[2] == 1 ? 0 : w.stride[2]});
+}
+bool x_along_k(const ConvolutionProblem& p, const Target& target) {
+  return p.x.channel == 1 || tap_neighbours(p, target) > 1;
+}
+uint32_t x_neighbours(const ConvolutionProblem& p, const Target& target) {
+  if (p.x.channel != 1 || !is_channels_last(p)) return tap_neighbours(p, target);
   const Extents others = {p.x.offset,     p.x.image,      p.x.spatial[0],
                           p.x.spatial[1], p.x.spatial[2], p.shares > 1 ? depth_of(p) : 0};
   return neighbours_of(p.x_dtype, p.channels, others);
@@ -92,8 +105,8 @@ bool can_copy(const ProductProblem& p) {
   return is_copied(p.x.dtype, p.w.dtype) && neighbours_of(p.x, p.m, p.x.row, p.k, p.x.column) > 1 &&
          neighbours_of(p.w, p.n, p.w.column, p.k, p.w.row) > 1;
 }
-bool can_copy(const ConvolutionProblem& p) {
-  return is_copied(p.x_dtype, p.w_dtype) && x_neighbours(p) > 1 && w_neighbours(p) > 1;
+bool can_copy(const ConvolutionProblem& p, const Target& target) {
+  return is_copied(p.x_dtype, p.w_dtype) && x_neighbours(p, target) > 1 && w_neighbours(p) > 1;
 }
 
 // "" or why a unit cannot read such tiles.
@@ -187,7 +200,7 @@ ProductTiling choose_product(const ProductProblem& problem, const Target& target
   return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
-  if (target.tile_unit && can_copy(problem)) {
+  if (target.tile_unit && can_copy(problem, target)) {
     const ProductTiling t =
         choose_tile_unit(problem.images * problem.window.places(), problem.outputs, depth_of(problem),
                          problem.groups * problem.shares, problem.w.output == 1, problem.epilogue, target);
@@ -200,7 +213,7 @@ ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target
   limit_depth(problem.x_dtype, problem.w_dtype, &t);
   // A tile's depth in one tap costs the fewest divisions. Elements that are fetched one by one stand in the code one
   // by one.
-  const bool narrow = problem.x.channel != 1 || problem.channels % 4 != 0;
+  const bool narrow = tap_neighbours(problem, target) == 1 && (problem.x.channel != 1 || problem.channels % 4 != 0);
   if (t.unit.m != 0 && 32 % t.unit.k == 0 && (narrow || (problem.channels % 64 != 0 && problem.channels % 32 == 0)))
     t.tile_k = 32;
   return t;
@@ -250,7 +263,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   if (out.refusal.empty()) out.refusal = refuse(p.epilogue, 6, target);
   if (out.refusal.empty()) out.refusal = refuse_outputs(p.epilogue, target);
   if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
-  if (out.refusal.empty()) out.refusal = refuse_tiles(tiling, can_copy(p), p.w.output == 1);
+  if (out.refusal.empty()) out.refusal = refuse_tiles(tiling, can_copy(p, target), p.w.output == 1);
   if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups * p.shares, tiling, target, &out);
   if (out.refusal.empty() && p.shares > 1 && (p.groups != 1 || p.channels * p.window.taps() % p.shares != 0))
     out.refusal = "a convolution whose depth cannot be shared";
@@ -278,8 +291,8 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   ProductOperand x;
   x.tensor = {p.x_dtype, 0};
   x.zero = p.x_zero;
-  x.k_is_fastest = p.x.channel == 1;
-  x.neighbours = x_neighbours(p);
+  x.k_is_fastest = x_along_k(p, target);
+  x.neighbours = x_neighbours(p, target);
   x.line = [&](Value row) {  // its image's base, then the window's origin
     const std::vector<Value> at = unravel(row, rows);
     const WindowReader::Place origin = window.origin({at[1], at[2], at[3]});

@@ -280,6 +280,17 @@ void add_convolution(Trials& trials, const Window& window, int64_t groups, int64
              });
 }
 
+// Vectors along a picture's lines are whole taps of a window.
+Window patches(int64_t pad) {
+  Window w;
+  w.in = {1, 8, 16};
+  w.kernel = {1, 4, 8};
+  w.stride = {1, 4, pad == 0 ? 8 : 4};
+  w.pad = {0, 2, pad};
+  w.out = {1, 3, pad == 0 ? 2 : 5};
+  return w;
+}
+
 TEST(Product, ConvolutionsOfEveryLayout) {
   Trials trials;
   Window plain;  // 3 x 3, padded
@@ -354,6 +365,10 @@ TEST(Product, ConvolutionsByMatrixUnits) {
   twice.in = {1, 5, 4};
   twice.out = {1, 9, 7};
   add_convolution(trials, twice, 1, 8, 16, {true, false}, target);
+  for (const Window& w : {patches(0), patches(4)}) {
+    add_convolution(trials, w, 1, 3, 40, {false, false}, target);
+    add_convolution(trials, w, 2, 2, 16, {false, false}, rich_target());
+  }
 }
 
 // Drivers take a second or more for a kernel of 16,000 words.
@@ -575,6 +590,7 @@ TEST(Product, TilesAheadOfTheUnit) {
   strided.stride = {1, 2, 2};
   strided.out = {1, 5, 4};
   add_convolution(trials, strided, 1, 24, 40, {true, true}, target);
+  add_convolution(trials, patches(0), 1, 3, 40, {false, false}, target);
 }
 
 // Floats stay floats where nobody asked for halves, and integers are no halves.
