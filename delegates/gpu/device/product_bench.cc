@@ -1,9 +1,10 @@
 // How fast products run on the first card, and how far they are from float64.
 //
-//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN] or :TM,TN,STAGES]...
+//   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN] or :TM,TN,STAGES or :0[,TM,TN,TK,LM,LN,PARTS]]...
 //
 // X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
-// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for the tiles of other units.
+// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for products without a unit, with
+// a tile, a lane's part of it, and the parts of the depth.
 // Without arguments: a list of sizes.
 #include <cmath>
 #include <cstdio>
@@ -108,6 +109,11 @@ void bench(Runner* runner, const Size& s, const char* tile) {
   if (tile != nullptr && tile[0] == '0') {
     target.units.clear();
     t = choose_product(p, target);
+    unsigned tm = 0, tn = 0, tk = 0, lm = 0, ln = 0, parts = 0;
+    if (std::sscanf(tile, "0,%u,%u,%u,%u,%u,%u", &tm, &tn, &tk, &lm, &ln, &parts) == 6) {
+      t = ProductTiling();
+      t.tile_m = tm, t.tile_n = tn, t.tile_k = tk, t.lane_m = lm, t.lane_n = ln, t.parts = parts;
+    }
   } else if (tile != nullptr && !target.units.empty()) {
     uint32_t v[5] = {};
     char* at = const_cast<char*>(tile);
@@ -122,8 +128,9 @@ void bench(Runner* runner, const Size& s, const char* tile) {
               static_cast<long long>(s.k), dtype_name(s.x), dtype_name(s.w));
   std::printf(t.unit.m != 0        ? "matrices %u %u %u by %u %u, %u stages: "
               : t.depth_lanes != 0 ? "rows %u columns %u: "
-                                   : "tile %u %u %u: ",
-              t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.sub_m, t.sub_n, t.stages);
+                                   : "tile %u %u %u, lanes %u %u, %u parts: ",
+              t.tile_m, t.tile_n, t.depth_lanes != 0 ? t.depth_lanes : t.tile_k, t.unit.m != 0 ? t.sub_m : t.lane_m,
+              t.unit.m != 0 ? t.sub_n : t.lane_n, t.unit.m != 0 ? t.stages : t.parts);
   const Dispatch d = make_product(p, t, target);
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
   const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 namespace vireo::gpu {
-TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
+TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk) {
   const bool along_k = operand.k_is_fastest || operand.neighbours == 1;
-  const uint32_t pitch = (along_k ? depth : lines) / kChunk + 1;
-  return {along_k, pitch, pitch * (along_k ? lines : depth)};
+  const uint32_t pitch = (along_k ? depth : lines) / chunk + 1;
+  return {along_k, pitch, pitch * (along_k ? lines : depth), chunk};
 }
 
 TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
@@ -17,8 +17,8 @@ TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_
   return out;
 }
 
-uint32_t most_quads(uint32_t lines, uint32_t depth) {
-  return std::max(lines * (depth / kChunk + 1), depth * (lines / kChunk + 1));
+uint32_t most_quads(uint32_t lines, uint32_t depth, uint32_t chunk) {
+  return std::max(lines * (depth / chunk + 1), depth * (lines / chunk + 1));
 }
 
 // Lanes of a pair exchange: the first keeps the upper line, the second the lower one.
@@ -38,23 +38,23 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
                          uint32_t depth, uint32_t lanes, uint32_t first, const TileLayout& layout)
     : b_(builder), target_(target), operand_(operand), lines_(lines), depth_(depth), first_(first), layout_(layout) {
   const bool along_k = layout_.along_k, wide = operand.neighbours > 1;
-  const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, of_line = (along_k ? depth : lines) / kChunk;
-  const uint32_t count = lines * depth / kChunk;
+  const uint32_t chunk = layout_.chunk, of_line = (along_k ? depth : lines) / chunk;
+  const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, count = lines * depth / chunk;
   for (uint32_t turn = 0; turn * lanes < count; ++turn) {
     const Value at = b_.lane() + int64_t{turn} * lanes;
     Turn one;
     // Neighbouring lanes take neighbours in memory.
     const bool lines_first = along_k && !operand.k_is_fastest;
-    const Value outer = lines_first ? at % lines : at / of_line, chunk = lines_first ? at / lines : at % of_line;
+    const Value outer = lines_first ? at % lines : at / of_line, quad = lines_first ? at / lines : at % of_line;
     if (layout_.block == 0) {
-      one.place = outer * layout_.pitch + chunk;
+      one.place = outer * layout_.pitch + quad;
     } else {
-      const Value block = along_k ? b_.u32(0) : chunk / kChunk * layout_.block;
-      one.place = block + outer * layout_.pitch + ((chunk % kChunk) ^ (outer % kChunk));
+      const Value block = along_k ? b_.u32(0) : quad / kChunk * layout_.block;
+      one.place = block + outer * layout_.pitch + ((quad % kChunk) ^ (outer % kChunk));
     }
     one.there = (turn + 1) * lanes > count ? at < count : b_.boolean(true);
-    for (uint32_t e = 0; e < kChunk; e += of_piece) {
-      const Value inner = chunk * kChunk + e;
+    for (uint32_t e = 0; e < chunk; e += of_piece) {
+      const Value inner = quad * chunk + e;
       Piece piece;
       piece.line = along_k ? outer : inner;
       piece.k = along_k ? inner : outer;
@@ -74,7 +74,7 @@ void MatrixStage::take(Value first, Value end, int64_t extent, bool open) {
       }
       // A line that is not there is read as the last one: what is made of it is not used.
       const Value line = first + turn.pieces[e].line;
-      const int64_t last = layout_.along_k ? 1 : static_cast<int64_t>(kChunk / turn.pieces.size());
+      const int64_t last = layout_.along_k ? 1 : static_cast<int64_t>(layout_.chunk / turn.pieces.size());
       turn.pieces[e].known = operand_.line(b_.select(is_below(b_, line, end, extent, lines_, open), line, end - last));
     }
   }
@@ -112,7 +112,8 @@ void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t 
       const ProductOperand::Element e =
           whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
       const Value inside = e.inside & is_below(b_, k, end, extent, depth_, open);
-      b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> 3, inside);
+      b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> (is_half() ? 3 : 2),
+              inside);
     });
   }
 }
@@ -129,14 +130,16 @@ Value MatrixStage::raw(Value index) {
 
 void MatrixStage::keep(uint32_t array, Value tile) {
   for (const Turn& turn : turns_) {
-    b_.when(turn.there, [&] { b_.shared_store(array, tile + first_ + turn.place, halves(turn)); });
+    b_.when(turn.there, [&] { b_.shared_store(array, tile + first_ + turn.place, quad_of(turn)); });
   }
 }
 
-// The quad of a turn.
-Value MatrixStage::halves(const Turn& turn) {
+Value MatrixStage::quad_of(const Turn& turn) {
   const bool half = is_half(), wide = operand_.neighbours > 1;
-  if (half && wide) return turn.pieces[0].raw.get();
+  if (wide && half == (layout_.chunk == kChunk)) return turn.pieces[0].raw.get();
+  if (layout_.chunk == kQuadFloats)
+    return b_.join(
+        {turn.pieces[0].raw.get(), turn.pieces[1].raw.get(), turn.pieces[2].raw.get(), turn.pieces[3].raw.get()});
   std::array<Value, kChunk> words;
   for (uint32_t e = 0; e < kChunk; ++e)
     words[e] = wide ? b_.part(turn.pieces[e / 4].raw.get(), e % 4) : turn.pieces[e].raw.get();
@@ -149,9 +152,9 @@ Value MatrixStage::halves(const Turn& turn) {
 }
 
 Value MatrixStage::first_quad(Value tile, Value line, uint32_t more, uint32_t k) const {
-  const uint32_t pitch = layout_.pitch;
-  if (layout_.along_k) return tile + line * pitch + (first_ + more * pitch + k / kChunk);
-  return tile + line / kChunk + (first_ + more / kChunk + k * pitch);
+  const uint32_t pitch = layout_.pitch, chunk = layout_.chunk;
+  if (layout_.along_k) return tile + line * pitch + (first_ + more * pitch + k / chunk);
+  return tile + line / chunk + (first_ + more / chunk + k * pitch);
 }
 
 }  // namespace vireo::gpu

@@ -1,7 +1,8 @@
-// An operand's tiles of halves in shared memory, on their way to a matrix unit.
+// An operand's tiles in shared memory, on their way to a matrix unit as halves, or to lanes as floats.
 //
-// Shared memory is an array of quads, eight halves each. A quad's neighbours follow the depth, or the lines where only
-// those lie side by side in memory. Elements are fetched as they lie in memory, and become halves when they are kept.
+// Shared memory is an array of quads, eight halves or four floats each. A quad's neighbours follow the depth, or the
+// lines where only those lie side by side in memory. Elements are fetched as they lie in memory, and become halves when
+// they are kept.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 
@@ -12,20 +13,21 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kChunk = 8;  // halves of a quad
+constexpr uint32_t kChunk = 8, kQuadFloats = 4;  // halves, or floats, of a quad
 
 // How a tile lies in shared memory.
 struct TileLayout {
   bool along_k;    // a quad's neighbours follow k
   uint32_t pitch;  // quads from a line to the next; from a k to the next where a quad follows lines
   uint32_t quads;
-  uint32_t block = 0;  // a tile as Op::kTileMultiply has it, and its blocks; 0: lines one after another
+  uint32_t chunk = kChunk;  // elements of a quad
+  uint32_t block = 0;       // a tile as Op::kTileMultiply has it, and its blocks; 0: lines one after another
 };
-TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
+TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk = kChunk);
 // The same for a unit that reads tiles: depth 64, and lines are multiples of 64 where a quad follows them, else of 8.
 TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
 // Whatever the layout: one quad more than a line needs, so that neighbouring lines begin in other banks.
-uint32_t most_quads(uint32_t lines, uint32_t depth);
+uint32_t most_quads(uint32_t lines, uint32_t depth, uint32_t chunk = kChunk);
 
 // Four neighbours of a sum (Unit::known): lane l of the subgroup gets those of line l / 4 + 8 (l & 1), from column
 // 8 half + 2 (l & 2) on. All lanes come to it.
@@ -33,7 +35,7 @@ std::array<Value, 4> four_of(Builder& builder, uint32_t sum, uint32_t half);
 
 class MatrixStage {
  public:
-  // Tiles of lines x depth, multiples of 8, that `lanes` lanes fill, from quad `first` of a tile's memory on.
+  // Tiles of lines x depth, multiples of a quad's elements, that `lanes` lanes fill, from quad `first` of a tile's memory on.
   MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines, uint32_t depth,
               uint32_t lanes, uint32_t first)
       : MatrixStage(builder, target, operand, lines, depth, lanes, first, layout_of(operand, lines, depth)) {}
@@ -48,7 +50,9 @@ class MatrixStage {
   void keep(uint32_t array, Value tile);
 
   // Whether tiles can be copied to shared memory as they lie: by copy() in place of fetch() and keep().
-  bool copies() const { return target_.stage_bytes != 0 && is_half() && operand_.neighbours > 1; }
+  bool copies() const {
+    return target_.stage_bytes != 0 && is_half() == (layout_.chunk == kChunk) && operand_.neighbours > 1;
+  }
   void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent, bool open);
 
   const TileLayout& layout() const { return layout_; }
@@ -68,7 +72,7 @@ class MatrixStage {
   };
   bool is_half() const { return operand_.tensor.dtype == DType::kF16; }
   Value raw(Value index);
-  Value halves(const Turn& turn);
+  Value quad_of(const Turn& turn);
 
   Builder& b_;
   const Target& target_;

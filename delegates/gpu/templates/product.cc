@@ -161,6 +161,14 @@ bool is_linear(const ConvolutionProblem& p, bool channels_last, int64_t* step) {
   return p.channels == 1 || p.w.channel == expected;
 }
 
+// Tiles for a product that no matrix unit takes; `t` are those of elements one by one.
+void prefer_quads(DType x, DType w, int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target,
+                  ProductTiling* t) {
+  if (t->unit.m != 0 || t->depth_lanes != 0 || x != DType::kF32 || w != DType::kF32) return;
+  const ProductTiling floats = choose_float_tiles(m, n, k, batch, target);
+  if (floats.parts != 0) *t = floats;
+}
+
 // What a lane fetches ahead of a large tile of float32 leaves too few registers for the sums.
 void limit_depth(DType x, DType w, ProductTiling* t) {
   const bool floats = x == DType::kF32 || w == DType::kF32;
@@ -197,6 +205,9 @@ ProductTiling choose_product(const ProductProblem& problem, const Target& target
   ProductTiling t = choose_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), problem.w.row == 1,
                                  may_be_halves(problem.x.dtype, problem.w.dtype, problem.sum, target), target, nk_open);
   limit_depth(problem.x.dtype, problem.w.dtype, &t);
+  if (!nk_open)
+    prefer_quads(problem.x.dtype, problem.w.dtype, problem.m, problem.n, problem.k, count_of(problem.batch), target,
+                 &t);
   return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
@@ -211,6 +222,8 @@ ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target
                    problem.channels * problem.window.taps() / problem.shares, problem.groups * problem.shares,
                    problem.w.output != 1, may_be_halves(problem.x_dtype, problem.w_dtype, problem.sum, target), target);
   limit_depth(problem.x_dtype, problem.w_dtype, &t);
+  prefer_quads(problem.x_dtype, problem.w_dtype, problem.images * problem.window.places(), problem.outputs,
+               depth_of(problem), problem.groups * problem.shares, target, &t);
   // A tile's depth in one tap costs the fewest divisions. Elements that are fetched one by one stand in the code one
   // by one.
   const bool narrow = tap_neighbours(problem, target) == 1 && (problem.x.channel != 1 || problem.channels % 4 != 0);

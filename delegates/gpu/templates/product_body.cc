@@ -152,7 +152,8 @@ class Body {
 
 uint32_t product_lanes(const ProductTiling& t) {
   if (t.unit.m != 0) return (t.tile_m / t.sub_m) * (t.tile_n / t.sub_n) * t.unit.lanes;
-  return t.depth_lanes > 0 ? t.tile_n * t.depth_lanes : (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n);
+  if (t.depth_lanes > 0) return t.tile_n * t.depth_lanes;
+  return (t.tile_m / t.lane_m) * (t.tile_n / t.lane_n) * std::max(t.parts, 1u);
 }
 
 namespace {
@@ -261,9 +262,12 @@ std::string refuse_tiling(const ProductTiling& t, const Target& target) {
        t.tile_k % std::min(kUnrolled, t.tile_k) != 0)) {
     return "a product's tile that lanes do not divide";
   }
-  const uint32_t shared = matrices ? matrix_bytes(t)
-                          : few    ? t.tile_m * product_lanes(t) * 4
-                                   : (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
+  if (t.parts != 0 && (few || matrices || t.lane_m % 4 != 0 || t.lane_n % 4 != 0 || t.tile_k % (4 * t.parts) != 0))
+    return "a product's depth among parts that do not divide it";
+  const uint32_t shared = matrices       ? matrix_bytes(t)
+                          : t.parts != 0 ? float_bytes(t)
+                          : few          ? t.tile_m * product_lanes(t) * 4
+                                         : (t.tile_m + 1 + t.tile_n + 1) * t.tile_k * 4;
   if (product_lanes(t) > std::min(target.workgroup, target.workgroup_x)) {
     return "a product's tile of more lanes than this GPU has";
   }
@@ -275,6 +279,7 @@ void write_product(Builder& builder, const Target& target, Numbers& numbers, con
                    const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                    const std::function<std::vector<Value>(Value, Value)>& place) {
   if (tiling.unit.m != 0) return write_matrix_product(builder, target, numbers, shape, tiling, x, w, epilogue, place);
+  if (tiling.parts != 0) return write_float_product(builder, target, numbers, shape, tiling, x, w, epilogue, place);
   if (tiling.depth_lanes > 0) return write_few_rows(builder, target, numbers, shape, tiling, x, w, epilogue, place);
   Body(builder, target, numbers, shape, tiling).run(x, w, epilogue, place);
 }

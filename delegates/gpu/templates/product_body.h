@@ -62,6 +62,14 @@ void write_few_rows(Builder& builder, const Target& target, Numbers& numbers, co
                     const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w, Evaluator& epilogue,
                     const std::function<std::vector<Value>(Value, Value)>& place);
 
+// The same of floats in quads (ProductTiling::parts).
+void write_float_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
+                         const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w,
+                         Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place);
+uint32_t float_bytes(const ProductTiling& tiling);  // of shared memory, at least
+// The one for a product of floats, or parts 0 where another way is faster.
+ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target);
+
 // The same by a matrix unit (ProductTiling::unit).
 void write_matrix_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
                           const ProductTiling& tiling, const ProductOperand& x, const ProductOperand& w,

@@ -103,6 +103,46 @@ TEST(Product, BatchedMatricesOfAnyOrder) {
 }
 
 // A token's vector: weights are read 16 bytes at a time, float16 with its subnormal numbers.
+bool has(const Program& p, Op op) {
+  return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
+}
+
+ProductTiling quads_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t tile_k, uint32_t lane_m, uint32_t lane_n,
+                           uint32_t parts) {
+  ProductTiling t;
+  t.tile_m = tile_m;
+  t.tile_n = tile_n;
+  t.tile_k = tile_k;
+  t.lane_m = lane_m;
+  t.lane_n = lane_n;
+  t.parts = parts;
+  return t;
+}
+
+// Floats in quads: operands that lie along the depth and along lines, by vectors and one by one, copied ahead or not,
+// with one tile of the depth and with several, and lanes that share it.
+TEST(Product, FloatsInQuads) {
+  Trials trials;
+  Target ahead = rich_target();
+  ahead.stage_bytes = 96u << 10;
+  size_t turn = 0;
+  for (const Case& c : {Case{33, 40, 48}, {16, 32, 16}, {40, 36, 76}, {21, 23, 37}}) {
+    for (const bool x_turned : {false, true}) {
+      for (const bool w_turned : {false, true}) {
+        const Target& target = turn++ % 2 == 0 ? ahead : rich_target();
+        const ProductProblem p = matrices(c, x_turned, w_turned, true);
+        add_matrices(trials, p, quads_tiling(32, 32, 16, 4, 4, turn % 3 == 0 ? 4 : 1), target, true);
+        add_matrices(trials, p, quads_tiling(32, 64, 16, 8, 8, 2), target, true);
+        EXPECT_EQ(has(make_product(p, quads_tiling(32, 32, 16, 4, 4, 1), ahead).program, Op::kCopy),
+                  c.k > 16 && c.k % 4 == 0 && (!w_turned ? c.n % 4 == 0 : true) && (x_turned ? c.m % 4 == 0 : true));
+      }
+    }
+  }
+  const ProductProblem p = matrices({128, 128, 64}, false, false, true);
+  EXPECT_FALSE(make_product(p, quads_tiling(32, 32, 16, 4, 4, 3), ahead).refusal.empty());
+  EXPECT_FALSE(make_product(p, quads_tiling(32, 32, 16, 4, 2, 1), ahead).refusal.empty());
+}
+
 TEST(Product, FewRowsOfPieces) {
   Trials trials;
   const auto stored = [](DType type, const std::vector<float>& v) {
@@ -475,10 +515,6 @@ void add_by_unit(Trials& trials, ProductProblem p, const Stored& stored, const P
           ASSERT_NEAR(static_cast<double>(y[static_cast<size_t>(at)]), sum, 5e-7 * (size + 4)) << at;
         }
       });
-}
-
-bool has(const Program& p, Op op) {
-  return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
 }
 
 TEST(Product, MatrixUnits) {
