@@ -32,16 +32,13 @@ Result Api::open(const Driver& driver, const Card& card, Context* out) {
   return result;
 }
 
-// The driver compiles a text at a time, whoever asks, and keeps what it made. Four threads of nvJitLink's are faster
-// than that with nothing kept, and about as fast as the driver with what it kept.
-bool Api::make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, bool kept,
-                    std::vector<uint8_t>* out, std::string*) {
+// As a module's loading compiles it, the driver keeps a text's code on disk, but takes one text at a time. Links run side
+// by side: with four threads they are about as fast as what was kept.
+bool Api::make_code(const Driver& driver, const Card&, const gpu::Kernel& kernel, bool kept, std::vector<uint8_t>* out,
+                    std::string*) {
   constexpr unsigned kWorthThreads = 4;
-  const auto* const text = reinterpret_cast<const char*>(kernel.words.data());
-  if (driver.linker() != nullptr && (kept || std::thread::hardware_concurrency() >= kWorthThreads) &&
-      driver.linker()->compile(text, card.target.tile_unit ? card.chip + "a" : card.chip, out))
-    return true;
-  return kept && driver.link(text, out) == kSuccess;
+  return (kept || std::thread::hardware_concurrency() >= kWorthThreads) &&
+         driver.link(reinterpret_cast<const char*>(kernel.words.data()), out) == kSuccess;
 }
 
 Result Api::load(const Driver& driver, const gpu::Kernel& kernel, const void* image, Module* module, Function* function,

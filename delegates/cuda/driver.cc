@@ -29,7 +29,6 @@ std::unique_ptr<Driver> Driver::open(const char* library, std::string* why) {
   }
   std::unique_ptr<Driver> driver(new Driver);
   if (!driver->find_functions(opened, why)) return nullptr;
-  driver->linker_ = Linker::open();
   if (!driver->find_cards(why)) return nullptr;
   return driver;
 }
@@ -143,11 +142,9 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   const std::string level = std::to_string(major) + "." + std::to_string(minor);
   if (capability < kOldestCard) return std::string(name) + ": compute capability " + level + ", 7.5 or newer is needed";
   if (prohibited) return std::string(name) + ": its compute mode lets no process use it (nvidia-smi -c 0)";
-  out->chip = "sm_" + std::to_string(capability);
   out->vendor = "NVIDIA";
   out->checks_access = false;
-  out->driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
-                (linker_ == nullptr ? "" : ", " + linker_->name());
+  out->driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   out->detail = std::string(name) + ", compute capability " + level + ", " + std::to_string(out->multiprocessors) +
                 " multiprocessors, float16, matrix units";
   out->memory_bytes = bytes;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "delegates/cuda/functions.h"
-#include "delegates/cuda/linker.h"
 #include "delegates/gpu/device/device.h"
 
 namespace vireo::cuda {
@@ -15,7 +14,6 @@ namespace vireo::cuda {
 struct Card : gpu::Facts {
   DeviceNumber number = 0;
   uint32_t multiprocessors = 1;
-  std::string chip;  // "sm_86"
 };
 
 class Driver {
@@ -26,8 +24,7 @@ class Driver {
 
   const Functions& call() const { return call_; }
   const std::vector<Card>& cards() const { return cards_; }  // at least one
-  const Linker* linker() const { return linker_.get(); }     // may be NULL
-  // Machine code of a PTX text for the thread's card, by the driver itself.
+  // Machine code of a PTX text for the thread's card. From several threads, which do not wait for each other.
   Result link(const char* text, std::vector<uint8_t>* out) const;
   // "CUDA_ERROR_..." or a number.
   std::string name_of(Result result) const;
@@ -39,7 +36,6 @@ class Driver {
   std::string read(int ordinal, int version, Card* out) const;
 
   Functions call_;
-  std::unique_ptr<Linker> linker_;
   std::vector<Card> cards_;
 };
 

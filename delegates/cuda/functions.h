@@ -131,24 +131,6 @@ constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
                   row(graph_add_edges, cuGraphAddDependencies_v2,                                                   \
                       (Graph graph, const GraphNode* from, const GraphNode* to, const EdgeData* data, size_t count))
 
-// Of nvJitLink (linker.h), as of CUDA 12.
-using LinkHandle = void*;  // nvJitLinkHandle
-using LinkResult = int;    // nvJitLinkResult
-#define VIREO_CUDA_LINKER(row)                                                                                        \
-  row(version, nvJitLinkVersion, (unsigned* major, unsigned* minor))                                                  \
-      row(create, nvJitLinkCreate, (LinkHandle * handle, uint32_t count, const char** options))                       \
-          row(destroy, nvJitLinkDestroy, (LinkHandle * handle)) row(                                                  \
-              add, nvJitLinkAddData, (LinkHandle handle, int kind, const void* data, size_t bytes, const char* name)) \
-              row(complete, nvJitLinkComplete, (LinkHandle handle))                                                   \
-                  row(code_bytes, nvJitLinkGetLinkedCubinSize, (LinkHandle handle, size_t * bytes))                   \
-                      row(code, nvJitLinkGetLinkedCubin, (LinkHandle handle, void* code))
-
-struct LinkerFunctions {
-#define VIREO_CUDA_POINTER(name, symbol, arguments) LinkResult(*name) arguments = nullptr;
-  VIREO_CUDA_LINKER(VIREO_CUDA_POINTER)
-#undef VIREO_CUDA_POINTER
-};
-
 struct Functions {
 #define VIREO_CUDA_POINTER(name, symbol, arguments) Result(*name) arguments = nullptr;
   VIREO_CUDA_FUNCTIONS(VIREO_CUDA_POINTER)

@@ -139,45 +139,12 @@ VIREO_FAKE Result cuLinkComplete(LinkState state, void** code, size_t* bytes) {
   auto& made = *static_cast<std::string*>(state);
   *code = made.data();
   *bytes = made.size() + 1;
+  if (control.link_result != kSuccess) return control.link_result;
   ++control.compiled;
+  ++control.linked;
   return step_in_context();
 }
 VIREO_FAKE Result cuLinkDestroy(LinkState state) { return driver.destroy<std::string>(state); }
-
-VIREO_FAKE LinkResult nvJitLinkVersion(unsigned* major, unsigned* minor) {
-  *major = 13;
-  *minor = 0;
-  return 0;
-}
-VIREO_FAKE LinkResult nvJitLinkCreate(LinkHandle* handle, uint32_t count, const char** options) {
-  const int capability = control.major * 10 + control.minor;
-  if (count != 1 || std::string(options[0]) != "-arch=sm_" + std::to_string(capability) + (capability == 90 ? "a" : ""))
-    return 1;
-  auto* const made = new std::string;
-  driver.keep(made);
-  *handle = made;
-  return 0;
-}
-VIREO_FAKE LinkResult nvJitLinkAddData(LinkHandle handle, int, const void* data, size_t bytes, const char*) {
-  *static_cast<std::string*>(handle) = kCode + std::string(static_cast<const char*>(data), bytes);
-  return 0;
-}
-VIREO_FAKE LinkResult nvJitLinkComplete(LinkHandle handle) {
-  if (control.link_result != 0) return control.link_result;
-  ++control.compiled;
-  ++control.linked;
-  return static_cast<std::string*>(handle)->compare(std::strlen(kCode), 8, ".version") == 0 ? 0 : 4;
-}
-VIREO_FAKE LinkResult nvJitLinkGetLinkedCubinSize(LinkHandle handle, size_t* bytes) {
-  *bytes = static_cast<std::string*>(handle)->size() + 1;
-  return 0;
-}
-VIREO_FAKE LinkResult nvJitLinkGetLinkedCubin(LinkHandle handle, void* code) {
-  const auto& made = *static_cast<std::string*>(handle);
-  std::memcpy(code, made.c_str(), made.size() + 1);
-  return 0;
-}
-VIREO_FAKE LinkResult nvJitLinkDestroy(LinkHandle* handle) { return driver.destroy<std::string>(*handle); }
 VIREO_FAKE Result cuModuleUnload(Module module) { return driver.destroy<int>(module); }
 VIREO_FAKE Result cuModuleGetFunction(Function* function, Module module, const char*) {
   *function = module;
