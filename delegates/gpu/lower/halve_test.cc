@@ -101,5 +101,24 @@ TEST(Halve, OnlyWhereProductsOfHalvesAreTakenAndReadWhole) {
   EXPECT_EQ(std::get<ProductProblem>(odd.works[1].problem).x.dtype, DType::kF32);
 }
 
+// A batch of one has no stride, whatever a reshape left there: it crosses no lines.
+TEST(Halve, ABatchOfOneIsInNobodysWay) {
+  const Network none;
+  const Target target = with_copies();
+  Lowering l = network(none, target, false);
+  ProductProblem p = std::get<ProductProblem>(l.works[1].problem);
+  p.batch = {1};
+  p.x.batch = {1};
+  p.w.batch = {0};
+  p.epilogue.outputs[0].view.strides = {0, kOut, 1};
+  Work second = l.works[1];
+  l.works.pop_back();
+  Work& again = l.push(p);
+  again.operands = second.operands;
+  again.writes = second.writes;
+  halve(&l);
+  EXPECT_EQ(std::get<ProductProblem>(l.works[1].problem).x.dtype, DType::kF16);
+}
+
 }  // namespace
 }  // namespace vireo::gpu::halve_test

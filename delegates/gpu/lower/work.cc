@@ -251,9 +251,34 @@ Laid Lowering::dense(int v) {
   return to;
 }
 
+namespace {
+
+// An axis of one element has no stride. A number that says otherwise counts where neighbours are sought.
+void drop_stride(int64_t extent, int64_t* stride) {
+  if (extent == 1) *stride = 0;
+}
+void drop_strides(const Extents& extents, Extents* strides) {
+  for (size_t i = 0; i < std::min(extents.size(), strides->size()); ++i) drop_stride(extents[i], &(*strides)[i]);
+}
+
+void drop_strides(Problem* problem) {
+  if (auto* const p = std::get_if<ProductProblem>(problem)) {
+    for (MatrixView* v : {&p->x, &p->w}) drop_strides(p->batch, &v->batch);
+  } else if (auto* const a = std::get_if<AttentionProblem>(problem)) {
+    for (MatrixView* v : {&a->q, &a->k, &a->v}) drop_strides(a->batch, &v->batch);
+  } else if (auto* const c = std::get_if<ConvolutionProblem>(problem)) {
+    drop_stride(c->images, &c->x.image);
+    for (size_t i = 0; i < 3; ++i) drop_stride(c->window.in[i], &c->x.spatial[i]);
+    drop_stride(c->groups, &c->w.group);
+  }
+}
+
+}  // namespace
+
 Work& Lowering::push(Problem problem) {
   Work w;
   w.problem = std::move(problem);
+  if (!target_.open) drop_strides(&w.problem);
   w.node = node_ == nullptr ? 0 : node_->source;
   works.push_back(std::move(w));
   return works.back();

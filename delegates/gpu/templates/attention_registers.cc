@@ -355,21 +355,22 @@ std::string refuse_register_tiling(const AttentionProblem& p, const AttentionTil
                                       : "attention of " + std::to_string(bytes) + " bytes, more than this GPU shares";
 }
 
-// Subgroups below each other share the keys that are fetched; beside each other they shorten the way. Four below each
-// other where that fills a device, else eight in two rows, and four in one for the queries of one.
+// Subgroups below each other share the keys that are fetched; beside each other they shorten the way.
 AttentionTiling choose_register_attention(const AttentionProblem& p, const Target& target) {
   constexpr int64_t kFill = 128;  // workgroups that keep a device busy
-  constexpr uint32_t kTilings[][3] = {{4, 1, 64}, {4, 1, 32},  {2, 4, 128}, {2, 2, 128}, {2, 2, 64},
-                                      {2, 1, 16}, {1, 4, 256}, {1, 4, 128}, {1, 4, 64},  {1, 1, 16}};
   AttentionTiling best;
   const MatrixUnit& unit = target.units[0];
-  for (const auto& [down, across, keys] : kTilings) {
-    if ((across > 1 && p.keys <= keys / 2) || (down > 1 && p.queries <= kUnit)) continue;
-    const AttentionTiling t = {down, across, keys, {unit.m, unit.n, unit.k, target.subgroup, true}};
-    if (!refuse_register_tiling(p, t, target).empty()) continue;
-    const int64_t rows = int64_t{down} * kUnit;
-    if (best.unit.m == 0 || down < best.down) best = t;
-    if (across > 1 || (p.queries + rows - 1) / rows * count_of(p.batch) >= kFill) return t;
+  for (const uint32_t down : {4u, 2u, 1u}) {
+    for (const uint32_t keys : {64u, 32u}) {
+      const uint32_t across = 4 / down;
+      if (across > 1 && p.keys <= keys * across / 2 && keys > 16) continue;
+      const AttentionTiling t = {down, across, keys * across, {unit.m, unit.n, unit.k, target.subgroup, true}};
+      if (!refuse_register_tiling(p, t, target).empty()) continue;
+      best = t;
+      const int64_t rows = int64_t{down} * kUnit;
+      if ((p.queries + rows - 1) / rows * count_of(p.batch) >= kFill) return t;
+      break;
+    }
   }
   return best;
 }

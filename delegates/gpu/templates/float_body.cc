@@ -231,8 +231,8 @@ ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch,
     uint32_t m, n, lane_m, lane_n, parts;
     int64_t enough;  // workgroups that a device takes at once
   };
-  constexpr Tile kTiles[] = {{128, 128, 8, 8, 1, 128}, {64, 128, 8, 8, 1, 256}, {64, 64, 8, 4, 1, 160},
-                             {32, 64, 4, 4, 2, 100},   {32, 32, 4, 4, 4, 64},   {16, 32, 4, 4, 8, 0}};
+  constexpr Tile kTiles[] = {
+      {64, 128, 8, 8, 1, 250}, {32, 64, 4, 8, 2, 160}, {32, 32, 4, 8, 8, 90}, {16, 32, 4, 4, 8, 0}};
   ProductTiling t;
   if (k < 16 || n < 16 || m <= 8) return t;
   for (const Tile& tile : kTiles) {
