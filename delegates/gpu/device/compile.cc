@@ -1,5 +1,6 @@
 #include "delegates/gpu/device/compile.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -104,8 +105,26 @@ vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* 
   });
 }
 
+// Millions of weights become halves while a model loads.
+void keep_by_threads(const Weight& weight, const void* from, void* to, const vireo_thread_pool* threads) {
+  constexpr int64_t kGrain = 1 << 14;
+  struct Task {
+    const Weight& weight;
+    const void* from;
+    void* to;
+  } task = {weight, from, to};
+  const auto runs = static_cast<int64_t>(runs_of(weight));
+  const auto run = [](void* arg, int64_t begin, int64_t end, int32_t) {
+    const Task& t = *static_cast<const Task*>(arg);
+    keep_weight(t.weight, t.from, t.to, static_cast<uint64_t>(begin), static_cast<uint64_t>(end));
+  };
+  if (threads == nullptr) return run(&task, 0, runs, 0);
+  const int64_t each = weight.taps == 0 ? 1 : int64_t{weight.channels} * weight.taps;
+  threads->run(threads->pool, runs, std::max<int64_t>(1, kGrain / each), run, &task);
+}
+
 vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                  uint32_t index, const vireo_thread_pool*, vireo_packed* out, void* to) {
+                  uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to) {
   return guarded([&] {
     Gpu& gpu = gpu_of(device);
     std::shared_ptr<const Gpu::Weights> weights = gpu.weights(graph, *part);
@@ -122,7 +141,7 @@ vireo_status pack(void* device, const vireo_host* host, const vireo_graph* graph
     const uint32_t size = out->struct_size;
     *out = weights->list[index];
     out->struct_size = size;
-    if (to != nullptr) keep_weight(weights->kept[index], out->constant, to);
+    if (to != nullptr) keep_by_threads(weights->kept[index], out->constant, to, threads);
     return vireo_status{VIREO_OK};
   });
 }

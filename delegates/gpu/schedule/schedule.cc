@@ -174,32 +174,38 @@ void unpack(const ::flatbuffers::Vector<::flatbuffers::Offset<Table>>* from, std
   for (const Table* table : *from) to->push_back(unpack(*table));
 }
 
-// Elements of a weight, as T of the model and K as they are kept, in the order in which they are kept.
+// Runs [first, end) of a weight, as T of the model and K as they are kept, in the order in which they are kept.
 template <class T, class K, class Convert>
-void keep(const Weight& w, const void* from, void* to, const Convert& convert) {
+void keep(const Weight& w, const void* from, void* to, uint64_t first, uint64_t end, const Convert& convert) {
+  const uint64_t channels = w.taps == 0 ? 1 : w.channels, taps = w.taps == 0 ? 1 : w.taps, each = channels * taps;
   const auto* in = static_cast<const T*>(from);
-  auto* out = static_cast<K*>(to);
-  const uint64_t count = w.bytes / sizeof(K), channels = w.taps == 0 ? 1 : w.channels, taps = w.taps == 0 ? 1 : w.taps;
-  if (channels * taps == 1) {
-    for (uint64_t i = 0; i < count; ++i) out[i] = convert(in[i]);
+  auto* out = static_cast<K*>(to) + first * each;
+  if (each == 1) {
+    for (uint64_t i = first; i < end; ++i) *out++ = convert(in[i]);
     return;
   }
-  for (uint64_t run = 0; run < count; run += channels * taps) {
+  for (uint64_t run = first * each; run < end * each; run += each) {
     for (uint64_t tap = 0; tap < taps; ++tap) {
       for (uint64_t c = 0; c < channels; ++c) *out++ = convert(in[run + c * taps + tap]);
     }
   }
 }
 
+uint64_t kept_bytes(const Weight& w) { return w.halves ? 2 : w.element == 0 ? 1 : w.element; }
+
 }  // namespace
 
-void keep_weight(const Weight& w, const void* from, void* to) {
+uint64_t runs_of(const Weight& w) {
+  return w.bytes / kept_bytes(w) / (w.taps == 0 ? 1 : uint64_t{w.channels} * w.taps);
+}
+
+void keep_weight(const Weight& w, const void* from, void* to, uint64_t first, uint64_t end) {
   const auto same = [](auto v) { return v; };
-  if (w.halves) return keep<float, uint16_t>(w, from, to, f32_to_f16);
-  if (w.element == 4) return keep<uint32_t, uint32_t>(w, from, to, same);
-  if (w.element == 2) return keep<uint16_t, uint16_t>(w, from, to, same);
-  if (w.element == 1) return keep<uint8_t, uint8_t>(w, from, to, same);
-  memcpy(to, from, w.bytes);
+  if (w.halves) return keep<float, uint16_t>(w, from, to, first, end, f32_to_f16);
+  if (w.element == 4) return keep<uint32_t, uint32_t>(w, from, to, first, end, same);
+  if (w.element == 2) return keep<uint16_t, uint16_t>(w, from, to, first, end, same);
+  if (w.element == 1) return keep<uint8_t, uint8_t>(w, from, to, first, end, same);
+  memcpy(static_cast<uint8_t*>(to) + first, static_cast<const uint8_t*>(from) + first, end - first);
 }
 
 std::vector<uint8_t> write_schedule(const Schedule& schedule) {

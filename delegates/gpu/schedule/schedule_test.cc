@@ -149,6 +149,12 @@ TEST(GpuSchedule, ConstantsAreKeptInTheirForm) {
   std::vector<uint8_t> bytes(6);
   keep_weight({6, 0, 0, 2, 3, 1, false}, codes.data(), bytes.data());
   EXPECT_EQ(bytes, (std::vector<uint8_t>{0, 3, 1, 4, 2, 5}));
+  std::vector<uint16_t> by_parts(halves.size());
+  const Weight turned = {24, 0, 0, 3, 2, 4, true};
+  ASSERT_EQ(runs_of(turned), 2u);
+  keep_weight(turned, from.data(), halves.data());
+  for (const uint64_t run : {1, 0}) keep_weight(turned, from.data(), by_parts.data(), run, run + 1);
+  EXPECT_EQ(by_parts, halves);
   keep_weight({6, 0, 0}, codes.data(), bytes.data());
   EXPECT_EQ(bytes, codes);
 }

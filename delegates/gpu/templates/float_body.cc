@@ -225,29 +225,37 @@ uint32_t float_bytes(const ProductTiling& t) {
   return quads * 16 + t.parts * (t.tile_m / t.lane_m) * (t.tile_n + kPad) * 4;
 }
 
-// The largest tiles of which there are enough to keep a device busy.
+// The tiles that compute the fewest elements, those beyond the product's ends and those that a device which is not full
+// could have computed meanwhile among them. Larger ones read less for each.
 ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
   struct Tile {
-    uint32_t m, n, lane_m, lane_n, parts;
-    int64_t enough;  // workgroups that a device takes at once
+    uint32_t m, n, k, lane_m, lane_n, parts;
+    int64_t fill;  // so many workgroups fill a device
+    int64_t cost;  // of an element
   };
-  constexpr Tile kTiles[] = {
-      {64, 128, 8, 8, 1, 250}, {32, 64, 4, 8, 2, 160}, {32, 32, 4, 8, 8, 90}, {16, 32, 4, 4, 8, 0}};
-  ProductTiling t;
-  if (k < 16 || n < 16 || m <= 8) return t;
+  constexpr Tile kTiles[] = {{64, 128, 16, 8, 8, 1, 250, 10},
+                             {32, 64, 16, 4, 8, 2, 380, 12},
+                             {32, 32, 32, 4, 8, 8, 100, 16},
+                             {16, 32, 32, 4, 4, 8, 100, 25}};
+  constexpr int64_t kLeastDepth = 64, kLeast = 32, kFewRows = 8;
+  ProductTiling best;
+  int64_t least = INT64_MAX;
+  if (k < kLeastDepth || n < kLeast || m <= kFewRows) return best;
   for (const Tile& tile : kTiles) {
-    if (tile.enough != 0 && (tile.m >= 2 * m || tile.n >= 2 * n)) continue;
-    if (batch * ((m + tile.m - 1) / tile.m) * ((n + tile.n - 1) / tile.n) < tile.enough) continue;
-    ProductTiling one;
-    one.tile_m = tile.m;
-    one.tile_n = tile.n;
-    one.tile_k = tile.parts > 4 ? 32 : 16;
-    one.lane_m = tile.lane_m;
-    one.lane_n = tile.lane_n;
-    one.parts = tile.parts;
-    if (refuse_tiling(one, target).empty()) return one;
+    ProductTiling t;
+    t.tile_m = tile.m;
+    t.tile_n = tile.n;
+    t.tile_k = tile.k;
+    t.lane_m = tile.lane_m;
+    t.lane_n = tile.lane_n;
+    t.parts = tile.parts;
+    const int64_t tiles = batch * ((m + tile.m - 1) / tile.m) * ((n + tile.n - 1) / tile.n);
+    const int64_t cost = std::max(tiles, tile.fill) * tile.m * tile.n * tile.cost;
+    if (cost >= least || !refuse_tiling(t, target).empty()) continue;
+    best = t;
+    least = cost;
   }
-  return t;
+  return best;
 }
 
 void write_float_product(Builder& builder, const Target& target, Numbers& numbers, const ProductShape& shape,
