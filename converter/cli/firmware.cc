@@ -191,7 +191,7 @@ const target::Profile& firmware_profile(const Emission& emission, const std::vec
 
 void write_firmware(const Emission& emission, const std::string& model, const std::string& output,
                     const std::vector<uint8_t>& file, const FlatPlan& plan, const target::Profile& profile) {
-  const std::string name = firmware::identifier(fs::path(output.empty() ? model : output).stem().string());
+  const std::string name = firmware::model_name(fs::path(output.empty() ? model : output).stem().string());
   SelfTest test;
   keep_tests(file, plan, &test);
   test.made_up = kMadeUpCases;

@@ -10,15 +10,13 @@
 #include <set>
 
 #include "converter/firmware/kernel_numbers.h"
+#include "converter/firmware/manifests.h"
 #include "converter/firmware/sources.h"
+#include "converter/firmware/templates.h"
 #include "delegates/mcu/plan/plan.h"
 
 namespace vireo::firmware {
 namespace {
-
-using Words = std::vector<std::pair<std::string, std::string>>;
-
-constexpr const char* kTemplates = "converter/firmware/templates/";
 
 struct Board {
   const char* name;
@@ -130,25 +128,14 @@ constexpr uint32_t kCodeOfModel = 400, kTables = 1024;
 constexpr uint32_t kStack = 1152;
 constexpr uint32_t kStackOfStrips = 320;  // a call's parameters and operands
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-  return text;
-}
-
-std::string filled(const std::string& path, const Words& words) {
-  std::string text = source_text((kTemplates + path).c_str());
-  for (const auto& [word, value] : words) text = replaced(std::move(text), word, value);
-  return text;
-}
-
-// A source of the repository, whose includes are now beside it.
+// A source of the repository, whose includes are now beside it, and which rounds whatever flags it is compiled with.
 File copied(const std::string& folder, const std::string& file, const std::string& to) {
   std::string text = source_text((folder + file).c_str());
   text = replaced(std::move(text), "#include \"delegates/mcu/kernels/", "#include \"");
   text = replaced(std::move(text), "#include \"delegates/mcu/plan/", "#include \"");
   text = replaced(std::move(text), "#include \"sdk/plan/rows/", "#include \"");
   text = replaced(std::move(text), "#include \"delegates/mcu/update/", "#include \"");
+  if (file.compare(file.size() - 2, 2, ".c") == 0) text = "#include \"rounding.h\"\n" + text;
   return {to + file, std::move(text)};
 }
 
@@ -263,7 +250,8 @@ class Folder {
     files_.push_back({"tools/budget.awk", filled("budget.awk", words)});
     files_.push_back({"Makefile", filled("Makefile", words)});
     files_.push_back({"CMakeLists.txt", filled("CMakeLists.txt", words)});
-    files_.push_back({"library.json", filled("library.json", words)});
+    for (File& file : manifests({library(), target_.core, names(), library_sources()}, words))
+      files_.push_back(std::move(file));
     files_.push_back({"README.md", filled("README.in", words)});
     files_.push_back({"LICENSES/LICENSE", source_text("LICENSE")});
     files_.push_back({"manifest.json", manifest()});
@@ -334,6 +322,7 @@ class Folder {
     for (const char* f : {"ed25519.c", "ed25519.h", "vireo_mcu_update.c"})
       files_.push_back(copied("delegates/mcu/update/", f, "src/"));
     files_.push_back(copied("delegates/mcu/update/", "vireo_mcu_update.h", "include/"));
+    files_.push_back({"src/rounding.h", source_text("converter/firmware/templates/rounding.h")});
     files_.push_back({"src/plan_features.h",
                       "/* What the executor can do besides single records: what this folder's plans need. */\n"
                       "#ifndef VIREO_PLAN_FEATURES_H_\n#define VIREO_PLAN_FEATURES_H_\n\n#define VIREO_MCU_STRIPS " +
@@ -346,7 +335,13 @@ class Folder {
                           cases + "    default: return NULL;\n  }\n}\n"});
   }
 
-  std::string library_sources() const {
+  std::vector<std::string> names() const {
+    std::vector<std::string> list;
+    for (const Json& model : models_) list.push_back(model["name"].get<std::string>());
+    return list;
+  }
+
+  std::vector<std::string> library_sources() const {
     std::set<std::string> list = {"model/one_arena.c"};
     for (const Json& model : models_) {
       const std::string base = "model/" + model["name"].get<std::string>();
@@ -355,8 +350,11 @@ class Folder {
     for (const File& f : files_) {
       if (f.path.compare(0, 4, "src/") == 0 && f.path.compare(f.path.size() - 2, 2, ".c") == 0) list.insert(f.path);
     }
+    return {list.begin(), list.end()};
+  }
+  std::string joined_sources() const {
     std::string text;
-    for (const std::string& path : list) text += (text.empty() ? "" : " ") + path;
+    for (const std::string& path : library_sources()) text += (text.empty() ? "" : " ") + path;
     return text;
   }
 
@@ -564,7 +562,9 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
         {"QEMU", std::string(board_.qemu) + " -nographic -semihosting-config enable=on,target=native"},
         {"FLASH_COMMAND", std::string(arm ? "openocd -f board/YOURS.cfg" : "openocd -f YOURS.cfg") +
                               " -c \"program build/selftest.elf verify reset exit\"   # with a board of your own"},
-        {"LIBRARY_SOURCES", library_sources()},
+        {"LIBRARY_SOURCES", joined_sources()},
+        {"UP", upper(library())},
+        {"PACK_LINE", arm ? "- CMSIS-Pack (`Vireo." + library() + ".pdsc`): zip the folder as a `.pack` file.\n" : ""},
         {"TEXT_BUDGET", std::to_string(text_budget())},
         {"RODATA_BUDGET", std::to_string(rodata_budget())},
         {"RAM_BUDGET", std::to_string(ram_budget(sum("arena")))},

@@ -55,6 +55,8 @@ std::string firmware_folder(const FlatPlan& plan, const Target& target, const st
 
 // `text` as a C identifier in lower case.
 std::string identifier(const std::string& text);
+// A model's name from that of its file: an identifier that no file of a folder has already.
+std::string model_name(const std::string& text);
 
 }  // namespace vireo::firmware
 

@@ -363,29 +363,6 @@ class Folder(unittest.TestCase):
         self.assertEqual(told["targets"][0]["instructions"], about["models"][0]["instructions"])
         self.assertEqual((told["targets"][0]["arena_bytes"], told["targets"][0]["arena_of"]), (about["models"][0]["bytes"]["arena"], "plan"))
 
-    def test_platformio_takes_it_as_a_library(self):
-        """Its manifest names what a build needs and no more; where PlatformIO is here, it packs it."""
-        folder = emit("cortex-m4", name="library")
-        about = json.loads((folder / "library.json").read_text())
-        self.assertEqual((about["name"], about["headers"]), ("vireo_kws_dscnn_mfcc", "kws_dscnn_mfcc.h"))
-        for path in about["export"]["include"]:
-            self.assertTrue((folder / path).exists(), path)
-        sources = set()
-        for rule in about["build"]["srcFilter"]:
-            found = set(folder.rglob("*") if rule[2:-1] == "*" else folder.glob(rule[2:-1]))
-            sources = sources | found if rule[0] == "+" else sources - found
-        self.assertEqual({f.parent.name for f in sources}, {"src", "model"})
-        main = folder / "main.c"
-        main.write_text('#include "kws_dscnn_mfcc.h"\nint main(void) { vireo_mcu_session s; return kws_dscnn_mfcc_open(&s) != VIREO_MCU_OK; }\n')
-        built = run("cc", "-std=c99", *" ".join(about["build"]["flags"]).split(), *sources, main, "-o", "program", cwd=folder)
-        self.assertEqual(built.returncode, 0, built.stderr)
-        self.assertEqual(run(folder / "program").returncode, 0)
-        if shutil.which("pio") is None:
-            print("pio pkg pack: not run, PlatformIO is not here")
-            return
-        packed = run("pio", "pkg", "pack", folder, "-o", WORK / "library.tar.gz")
-        self.assertEqual(packed.returncode, 0, packed.stdout + packed.stderr)
-
     def test_tests_of_the_file_are_kept(self):
         outputs = support.WORK / "firmware_tests.npz"
         with zipfile.ZipFile(VECTORS) as given, zipfile.ZipFile(outputs, "w") as kept:
