@@ -17,6 +17,7 @@ What a page needs beside that stands in a comment right above the block:
     <!-- test: main -->              (c) a fragment: runs inside main() behind declarations of the usual handles
     <!-- test: fails -->             ends with another status than 0, and the text block below it has its message
     <!-- test: device NAME -->       this block and all below run only where `vireo devices` lists NAME
+    <!-- test: program NAME... -->   this block and all below run only where these programs are on the reader's path
 
 From the environment: VIREO_BINARY_ROOT (the build), VIREO_LIBRARY, VIREO_CC and VIREO_CXX. The summary is unittest's."""
 import importlib.util
@@ -80,7 +81,7 @@ def blocks_of(text):
     """Its blocks that do something, and what is wrong with how the page is written. A text block belongs to the block right above it."""
     every, wrong, last = [Block(text, m) for m in FENCE.finditer(text)], [], None
     for block in every:
-        if block.rule not in ("", "skip", "file", "main", "fails", "device"):
+        if block.rule not in ("", "skip", "file", "main", "fails", "device", "program"):
             wrong.append(f"line {block.line}: there is no rule {block.rule!r}")
         if block.rule == "file" and block.what not in block.above:
             wrong.append(f"line {block.line}: the reader cannot know that this is {block.what}: name it in the {NEAR} lines above")
@@ -151,6 +152,10 @@ class Reader:
     def has_device(self, name):
         return self.shell("vireo devices") == 0 and any(row.split()[:1] == [name] for row in self.printed.splitlines())
 
+    def lacks(self, names):
+        """The first of these programs that the path does not have, or ""."""
+        return next((name for name in names.split() if self.shell(f"command -v {name}") != 0), "")
+
     def run(self, block):
         """An error, or ""."""
         if block.rule == "file":
@@ -190,6 +195,10 @@ def run_page(path):
         for at, block in enumerate(blocks):
             if block.rule == "device" and not reader.has_device(block.what):
                 print(f"{name}:{block.line} ... skipped 'this and what follows: there is no device {block.what} here'")
+                skipped += len(blocks) - at
+                break
+            if block.rule == "program" and (program := reader.lacks(block.what)):
+                print(f"{name}:{block.line} ... skipped 'this and what follows: {program} is not here'")
                 skipped += len(blocks) - at
                 break
             if block.rule == "skip":

@@ -59,6 +59,10 @@ class RunBlocks(unittest.TestCase):
         self.assertEqual(self.run_page(listing, block("sh", "true", "device gpu"), block("sh", "true")), (3, 0, 0))
         self.assertEqual(self.run_page(listing, block("sh", "false", "device here"), block("sh", "false")), (1, 0, 2))
 
+    def test_what_needs_a_program_is_left_out_from_there_on(self):
+        self.assertEqual(self.run_page(block("sh", "true"), block("sh", "true", "program sh no-such-compiler"), block("sh", "false")), (1, 0, 2))
+        self.assertEqual(self.run_page(block("sh", "true", "program sh"), block("sh", "false")), (1, 1, 0))
+
     def test_what_follows_a_failure_does_not_run(self):
         self.assertEqual(self.run_page(block("sh", "false"), block("sh", "true")), (0, 1, 0))
 

@@ -54,7 +54,7 @@ TESTS = {
     r"api_description(_rules)?": [r"c_api/.*", r"bindings/.*"],
     r"package_abi": [r"c_api/include/.*", r"tests/package/abi/.*", r"CHANGELOG\.md"],
     r"e2e_firmware(_\w+)?": [r"converter/firmware/.*", r"delegates/mcu/(kernels|plan)/.*", r"converter/target/profiles/.*",
-                      r"tests/smoke/(fit_costs\.py|mcu_(costs|steps|storm)\.c|counter\.c)", r"@test/mcu_cost_cases"],
+                      r"tests/smoke/(fit_costs\.py|mcu_\w+\.c|counter\.c)", r"samples/firmware/.*", r"@test/mcu_cost_cases"],
     r"e2e_(python\w*|fleet)": [r"@test/vireo_struct_layout"],
     r"vireo_converter_passes_test|optimiser_fuzz": [r"converter/passes/.*\.ir"],
 }

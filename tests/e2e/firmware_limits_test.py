@@ -1,0 +1,100 @@
+"""Limits that images keep on each core: bytes beside model and kernels, the last step of products beside its formula, and damaged plans
+behind a memory protection unit."""
+import json
+import re
+import shutil
+import unittest
+
+import firmware_test
+import support
+from firmware_test import CORES, manifest, run
+
+WORK = support.room("firmware_limits")
+CASES = 1000000  # of the last step, on each core
+# Bytes of code: executor and API; an image without kernels and model.
+EXECUTOR_MOST, IMAGE_MOST = 3072, 4608
+FULL = support.SAMPLE == 1
+
+
+def requantize_on_core(test, target):
+    """A million sums to codes: the formula's, on the core, and the hash of this machine."""
+    host = WORK / "requantize_host"
+    if not host.exists():
+        kernels = support.ROOT / "delegates" / "mcu" / "kernels"
+        flat = WORK / "include"
+        flat.mkdir(exist_ok=True)
+        for name in ("requantize.h", "lanes.h"):  # as folders have them
+            (flat / name).write_text((kernels / name).read_text().replace("delegates/mcu/kernels/", ""))
+        built = run("cc", "-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-DON_HOST", f"-DCASES={CASES}", f"-I{flat}", f"-I{support.ROOT}",
+                    support.ROOT / "tests" / "smoke" / "mcu_requantize.c", kernels / "requantize.c", "-o", host)
+        test.assertEqual(built.returncode, 0, built.stderr)
+    expected = run(host)
+    test.assertEqual(expected.returncode, 0, expected.stdout)
+    folder = firmware_test.emit(target, name=f"requantize_{target}")
+    _, _, qemu = firmware_test.image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_requantize.c", f"-DCASES={CASES}", "-ffp-contract=off",
+                                        f"-I{folder / 'src'}", folder=folder)
+    ran = run(*qemu)
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    test.assertEqual((ran.stdout + ran.stderr).strip(), expected.stdout.strip())
+
+
+def sizes_on_core(test, target):
+    """What the keyword spotter's image has beside kernels and model; no heap, no constructors, no C++, no division of 64 bits."""
+    reason = firmware_test.tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    folder = firmware_test.emit(target, name=f"map_{target}")
+    built = run("make", "-j2", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    image, tools = folder / "build" / "selftest.elf", manifest(folder)["target"]["compiler"].removesuffix("gcc")
+    sections = dict(re.findall(r"^(\.\S+) +(\d+)", run(tools + "size", "-A", image).stdout, re.M))
+    test.assertEqual({name for name in sections if "array" in name or name in (".ctors", ".dtors", ".init", ".fini")}, set())
+    names = run(tools + "nm", image).stdout
+    test.assertIsNone(re.search(r" (malloc|calloc|realloc|free|_?sbrk|__cxa\w+|_Zn\w+|__gxx\w+|__aeabi_u?ldivmod|__u?(div|mod)di3|errno|__errno)$", names, re.M))
+    compiler = manifest(folder)["target"]["compiler"]
+    command = next(line for line in run("make", "-n", "-B", cwd=folder).stdout.splitlines() if line.startswith(compiler) and "-T" in line)
+    linked = run("sh", "-c", command.replace("-o ", "-Wl,-Map=build/map -o "), cwd=folder)
+    test.assertEqual(linked.returncode, 0, linked.stderr)
+    code = {}
+    used = (folder / "build" / "map").read_text().split("Linker script and memory map")[1]
+    for size, of in re.findall(r"^ \.(?:text|vectors)\S*\s+0x[0-9a-f]+\s+0x([0-9a-f]+) .*?([\w.-]+\.o)\)?$", used, re.M):
+        code[of] = code.get(of, 0) + int(size, 16)
+    # With what checks and calls kernels.
+    executor = sum(size for of, size in code.items() if of in ("vireo_mcu.o", "bounds.o", "conv_bounds.o", "linked.o", "trace.o") or of.startswith("call_"))
+    base = executor + sum(code.get(name, 0) for name in ("startup.o", "selftest.o", "memory.o", "kws_dscnn_mfcc_tests.o"))
+    print(f"{target}: executor and API {executor} bytes, with startup and self-test {base}")
+    test.assertGreater(executor, 1500)
+    test.assertGreater(code["startup.o"], 50)
+    test.assertLessEqual(executor, EXECUTOR_MOST)
+    test.assertLessEqual(base, IMAGE_MOST)
+
+
+def mutated_on_core(test, target, cases):
+    """Damaged plans write to nothing but the arena, and the unit that watches over it is on."""
+    reason = firmware_test.tools_missing(target) or support.missing("numpy", "onnx")
+    if reason:
+        test.skipTest(reason)
+    folder = WORK / f"mutated_{target}"
+    shutil.rmtree(folder, ignore_errors=True)
+    support.vireo("convert", firmware_test.picture_model(12), "--target", target, "--emit", "firmware", folder)
+    about = json.loads((folder / "manifest.json").read_text())["models"][0]
+    test.assertLessEqual({"conv", "depthwise", "add", "average"}, set(about["kernels"]))
+    bits = max(8, (about["bytes"]["arena"] - 1).bit_length())
+    for escape in (1, 0):
+        _, _, qemu = firmware_test.image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_mutated.c", f"-DCASES={cases}", f"-DESCAPE={escape}",
+                                            f"-DWINDOW_BITS={bits}", f"-DFRONT={about['bytes']['plan'] - about['bytes']['constants']}", folder=folder)
+        ran = run(*qemu)
+        said = ran.stdout + ran.stderr
+        test.assertEqual(ran.returncode, 139 if escape else 0, said)
+    print(f"{target}: {cases} damaged plans: {' '.join(said.split())}")
+
+
+# In a default run the first, fifth, ninth: each kind of test once at least.
+Limits = support.cases("", {f"mutated_on_cortex-m4": lambda test: mutated_on_core(test, "cortex-m4", 100000 if FULL else 10000)} | {
+    f"requantize_on_{target}": lambda test, target=target: requantize_on_core(test, target) for target in CORES} | {
+    f"sizes_on_{target}": lambda test, target=target: sizes_on_core(test, target) for target in CORES} | {
+    f"mutated_on_{target}": lambda test, target=target: mutated_on_core(test, target, 20000) for target in ("cortex-m3", "cortex-m0plus", "cortex-m7")})
+
+
+if __name__ == "__main__":
+    support.main()
