@@ -84,7 +84,7 @@ LINUX = dict(tests=r".*", labels={"unit", "smoke"}, made=False,
              folders=r"sdk/(base|format|plan|ops|media)|delegates(/.*)?|runtime|tests/smoke")
 ARITHMETIC = dict(LINUX, folders=r"sdk/(base|ops)|delegates(/(cpu|conformance)(/.*)?)?|tests/smoke",
                   without=r"delegates/(npu|xnnpack|null|gpu|vulkan)/.*")
-PACKED = r"tests/smoke/packed\.c"
+PACKED = r"tests/smoke/(packed\.c|linux_arm\.py)|samples/linux-arm/frames\.c"
 NO_THREADS = r"delegates/(npu|xnnpack|null|gpu|vulkan)/.*|c_api/fleet/(?!absent)\w+\.cc"
 ABSENT = r"c_api/fleet/absent\.cc"
 FIRMWARE = dict(
