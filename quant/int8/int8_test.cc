@@ -87,6 +87,18 @@ TEST(Int8Plan, BoundedFunctionsNeedNoData) {
   EXPECT_EQ(plan.values[1].behind.size(), 1u);
 }
 
+TEST(Int8Plan, TheBiasOfOneColumnBelongsToItsProduct) {
+  const auto g = parsed(
+      "input %x f32[1,8]\n%a = MatMul(%x, w[8,1])\n%b = Add(%a, f32[1]{0.5})\n%y = Sigmoid(%b)\noutput %y");
+  const Plan plan = plan_of(*g);
+  EXPECT_EQ(coded_names(plan), "x b y / 1");
+  EXPECT_TRUE(plan.left.empty());
+  // A number for several columns is none.
+  const auto several =
+      parsed("input %x f32[1,8]\n%a = MatMul(%x, w[8,4])\n%b = Add(%a, f32[1]{0.5})\n%y = Sigmoid(%b)\noutput %y");
+  EXPECT_EQ(coded_names(plan_of(*several)), "x a / 1");
+}
+
 TEST(Int8Plan, WhatMovesHasTheCodesOfItsSource) {
   const auto g = parsed(
       "input %x f32[1,2,4,4]\n%a = Conv(%x, w[3,2,1,1])\n%m = MaxPool(%a) {kernel_shape:[2,2]}\n"

@@ -81,9 +81,11 @@ class Planner {
     return r;
   }
 
-  // MatMul -> Add of a constant for each column is one product.
+  // MatMul -> Add of a constant for each column is one product. Where there is one column, the constant is a single
+  // number, which would be a function by itself.
   void find_bias(ir::Node& n) {
-    if (n.op != Op::kAdd || rules_[&n].kind != QuantKind::kJoin) return;
+    const QuantKind kind = rules_[&n].kind;
+    if (n.op != Op::kAdd || (kind != QuantKind::kJoin && kind != QuantKind::kFunction)) return;
     for (size_t i = 0; i < 2; ++i) {
       ir::Node* product = n.in(i)->producer;
       const ir::Value* other = n.in(1 - i);
@@ -92,7 +94,13 @@ class Planner {
       const Shape& shape = other->type.shape;
       bool columns = n.out()->type == product->out()->type;
       for (int d = 0; d + 1 < shape.rank; ++d) columns = columns && shape[d] == 1;
-      if (columns) bias_of_[product] = &n;
+      if (kind == QuantKind::kFunction) {
+        const Shape& y = n.out()->type.shape;
+        columns = columns && y.rank > 0 && y[y.rank - 1] == 1;
+      }
+      if (!columns) continue;
+      rules_[&n].kind = QuantKind::kJoin;
+      bias_of_[product] = &n;
     }
     for (const auto& [product, sum] : bias_of_) sums_.insert(sum);
   }

@@ -57,8 +57,8 @@ def emit(target, *more, model=MODEL, name=None):
     return folder
 
 
-def run(*command, cwd=None):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, cwd=cwd, timeout=300)
+def run(*command, cwd=None, seconds=300):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, cwd=cwd, timeout=seconds)
 
 
 def manifest(folder):
