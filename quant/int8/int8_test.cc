@@ -88,8 +88,8 @@ TEST(Int8Plan, BoundedFunctionsNeedNoData) {
 }
 
 TEST(Int8Plan, TheBiasOfOneColumnBelongsToItsProduct) {
-  const auto g = parsed(
-      "input %x f32[1,8]\n%a = MatMul(%x, w[8,1])\n%b = Add(%a, f32[1]{0.5})\n%y = Sigmoid(%b)\noutput %y");
+  const auto g =
+      parsed("input %x f32[1,8]\n%a = MatMul(%x, w[8,1])\n%b = Add(%a, f32[1]{0.5})\n%y = Sigmoid(%b)\noutput %y");
   const Plan plan = plan_of(*g);
   EXPECT_EQ(coded_names(plan), "x b y / 1");
   EXPECT_TRUE(plan.left.empty());

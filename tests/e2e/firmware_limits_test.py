@@ -1,5 +1,5 @@
-"""Limits that images keep on each core: bytes beside model and kernels, the last step of products beside its formula, and damaged plans
-behind a memory protection unit."""
+"""Limits that images keep on each core: bytes beside model and kernels, the last step of products beside its formula, damaged plans behind
+a memory protection unit; and models that others made, by the commands of their folder's README."""
 import json
 import re
 import shutil
@@ -89,9 +89,45 @@ def mutated_on_core(test, target, cases):
     print(f"{target}: {cases} damaged plans: {' '.join(said.split())}")
 
 
+# Models of others: their inputs' sizes.
+STRANGERS = {"tabular/fraud_mlp": {"dense_input": (1, 5)}, "rl_policy/orca_congestion_actor": {"state": (1, 7)},
+             "rl_policy/godot_airhockey": {"obs": (1, 26), "state_ins": (1,)}, "rl_policy/godot_ships": {"obs": (1, 675), "state_ins": (1,)}}
+CORES_OF_STRANGERS = ("cortex-m4", "cortex-m0plus", "cortex-m55", "rv32imc")
+
+
+def stranger_on_core(test, model, target):
+    """The README's commands, as they stand there, build the folder of a model and run it."""
+    reason = firmware_test.tools_missing(target) or support.missing("numpy", folder="models")
+    if reason:
+        test.skipTest(reason)
+    import numpy
+    source, name = support.SHARED / "models" / f"{model}.onnx", f"{model.split('/')[1]}_{target}"
+    given, random, data, options = numpy.load(source.with_suffix(".npz")), numpy.random.default_rng(7), {}, []
+    for i, (value, shape) in enumerate(STRANGERS[model].items()):
+        one = given[f"c0_in{i}"][:1].reshape(shape)
+        data[value] = numpy.concatenate([one * random.uniform(0.3, 1.7, shape).astype(one.dtype) for _ in range(16)])
+        options += ["--shape", f"{value}={','.join(map(str, shape))}"]
+    numpy.savez(WORK / f"{name}.npz", **data)
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    support.vireo("quantize", source, *options, "--data", WORK / f"{name}.npz", "--target", target, "--emit", "firmware", folder)
+    commands = re.findall(r"^    (\S.*)$", (folder / "README.md").read_text().split("| model |")[0], re.M)
+    test.assertEqual([c.split("#")[0].strip() for c in commands[:2]], ["make", "make test"])
+    test.assertEqual(len(commands), 3)
+    test.assertTrue(commands[2].startswith("openocd"))  # flashes a board
+    for command in commands[:2]:
+        ran = run("sh", "-c", command, cwd=folder)
+        test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        test.assertNotIn("warning", ran.stdout + ran.stderr)
+    model_of = manifest(folder)["models"][0]
+    test.assertIn(f"{model_of['name']} hash {model_of['selftest']['hash']}\n", ran.stdout + ran.stderr)
+
+
 # In a default run the first, fifth, ninth: each kind of test once at least.
 Limits = support.cases("", {f"mutated_on_cortex-m4": lambda test: mutated_on_core(test, "cortex-m4", 100000 if FULL else 10000)} | {
     f"requantize_on_{target}": lambda test, target=target: requantize_on_core(test, target) for target in CORES} | {
+    f"stranger_{model}_on_{target}": lambda test, model=model, target=target: stranger_on_core(test, model, target)
+    for i, model in enumerate(STRANGERS) for target in (CORES_OF_STRANGERS[i:] + CORES_OF_STRANGERS[:i])} | {
     f"sizes_on_{target}": lambda test, target=target: sizes_on_core(test, target) for target in CORES} | {
     f"mutated_on_{target}": lambda test, target=target, cases=cases: mutated_on_core(test, target, cases)
     for target, cases in (("cortex-m3", 20000), ("cortex-m0plus", 5000), ("cortex-m7", 20000))})

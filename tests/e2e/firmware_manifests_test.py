@@ -228,11 +228,35 @@ class Manifests(unittest.TestCase):
         folder = WORK / "reals"
         shutil.rmtree(folder, ignore_errors=True)
         support.vireo("convert", firmware_test.PICTURE, "--shape", "image=1,1,32,32", "--target", "cortex-m4", "--emit", "firmware", folder)
-        for flags in (("-O2", "-mfma", "-ffp-contract=fast"), ("-Os", "-mfma", "-ffp-contract=fast", "-std=gnu11")):
-            built = firmware_test.build_here(folder, *flags)
+        clang = shutil.which("clang-19") or shutil.which("clang")
+        for compiler, *flags in (("cc", "-O2", "-mfma", "-ffp-contract=fast"), ("cc", "-Os", "-mfma", "-ffp-contract=fast", "-std=gnu11"),
+                                 *([(clang, "-O2", "-mfma", "-ffp-contract=on")] if clang else [])):
+            built = firmware_test.build_here(folder, *flags, compiler=compiler)
             self.assertEqual(built.returncode, 0, built.stderr)
             ran = run(folder / "selftest")
             self.assertEqual(ran.returncode, 0, ran.stdout)
+
+    def test_clang_for_the_core(self):
+        """Another compiler builds the library by the folder's CMakeLists.txt; the self-test that gcc built has the hashes."""
+        if shutil.which("clang-19") is None:
+            self.skipTest("clang-19 is not here (toolchains/bootstrap --for tests)")
+        for target, triple in (("cortex-m4", "arm-none-eabi"), ("cortex-m55", "arm-none-eabi"), ("cortex-m0plus", "arm-none-eabi"), ("rv32imc", "riscv32-unknown-elf")):
+            reason = firmware_test.tools_missing(target)
+            if reason:
+                self.skipTest(reason)
+            folder = emitted(target)
+            about, build = manifest(folder)["target"], WORK / f"clang_{target}"
+            for command in (("cmake", "-S", folder, "-B", build, "-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_C_COMPILER_WORKS=1",
+                             f"-DCMAKE_C_FLAGS=--target={triple} {about['flags']} -ffreestanding -I{folder / 'board' / 'libc'}"),
+                            ("cmake", "--build", build), ("make", "-s", "-C", folder, f"BUILD={build / 'gcc'}", "all")):
+                done = run(*command)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            shutil.copy(build / "libkws_dscnn_mfcc.a", build / "gcc")
+            (build / "gcc" / "selftest.elf").unlink()
+            done = run("make", "-s", "-C", folder, f"BUILD={build / 'gcc'}", "test")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(hashes(folder), done.stdout + done.stderr)
+            self.assertIn(b"clang version", (build / "gcc" / "selftest.elf").read_bytes())
 
     def test_names_that_others_have(self):
         """A model may be called like a source of the folder or a header of C."""

@@ -69,11 +69,11 @@ def selftest(folder, index=0):
     return manifest(folder)["models"][index]["selftest"]
 
 
-def build_here(folder, *flags):
+def build_here(folder, *flags, compiler="cc"):
     """The self-test for this machine: what it needs of a board is below."""
     (folder / "board" / "host.c").write_text(BOARD)
     sources = [*folder.glob("src/*.c"), *folder.glob("model/*.c"), folder / "test" / "selftest.c", folder / "board" / "host.c"]
-    return run("cc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", *flags,
+    return run(compiler, "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", *flags,
                *(f"-I{folder / i}" for i in ("include", "src", "model", "test", "board")), *sources, "-o", folder / "selftest")
 
 
