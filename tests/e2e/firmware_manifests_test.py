@@ -240,7 +240,8 @@ class Manifests(unittest.TestCase):
         """Another compiler builds the library by the folder's CMakeLists.txt; the self-test that gcc built has the hashes."""
         if shutil.which("clang-19") is None:
             self.skipTest("clang-19 is not here (toolchains/bootstrap --for tests)")
-        for target, triple in (("cortex-m4", "arm-none-eabi"), ("cortex-m55", "arm-none-eabi"), ("cortex-m0plus", "arm-none-eabi"), ("rv32imc", "riscv32-unknown-elf")):
+        targets = (("cortex-m4", "arm-none-eabi"), ("rv32imc", "riscv32-unknown-elf"), ("cortex-m55", "arm-none-eabi"), ("cortex-m0plus", "arm-none-eabi"))
+        for target, triple in targets[:2] if support.SAMPLE > 1 else targets:
             reason = firmware_test.tools_missing(target)
             if reason:
                 self.skipTest(reason)

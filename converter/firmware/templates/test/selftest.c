@@ -26,21 +26,20 @@ static uint32_t hash_of(uint32_t hash, const uint8_t* bytes, uint32_t count) { /
   return hash;
 }
 
+static void write_line(const char* what, uint32_t n) {
+  board_write(what);
+  write_number(n);
+  board_write("\n");
+}
+
 static int tell(const char* model, vireo_mcu_status status, uint32_t hash, uint32_t expected) {
   board_write(model);
-  board_write(" hash ");
-  write_number(hash);
-  board_write("\n");
-  if (status != VIREO_MCU_OK) {
-    board_write("status ");
-    write_number(status);
-    board_write("\n");
-    return 1;
-  }
-  if (hash == expected) return 0;
-  board_write("expected ");
-  write_number(expected);
-  board_write("\n");
+  write_line(" hash ", hash);
+  if (status == VIREO_MCU_OK && hash == expected) return 0;
+  if (status != VIREO_MCU_OK)
+    write_line("status ", status);
+  else
+    write_line("expected ", expected);
   return 1;
 }
 
@@ -80,10 +79,9 @@ int main(void) {
   int failed = 0;
 #define CALL(model, MODEL) failed |= test_##model();
   MODELS(CALL)
-  board_write("stack ");
-  write_number(board_stack_used());
-  board_write("\n");
-  if (board_stack_used() > IMAGE_STACK_BYTES) {
+  const uint32_t used = board_stack_used();
+  write_line("stack ", used);
+  if (used > IMAGE_STACK_BYTES) {
     board_write("the stack is deeper than its budget\n");
     failed = 1;
   }
