@@ -247,6 +247,7 @@ class Manifests(unittest.TestCase):
                 self.skipTest(reason)
             folder = emitted(target)
             about, build = manifest(folder)["target"], WORK / f"clang_{target}"
+            shutil.rmtree(build, ignore_errors=True)
             for command in (("cmake", "-S", folder, "-B", build, "-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_C_COMPILER_WORKS=1",
                              f"-DCMAKE_C_FLAGS=--target={triple} {about['flags']} -ffreestanding -I{folder / 'board' / 'libc'}"),
                             ("cmake", "--build", build), ("make", "-s", "-C", folder, f"BUILD={build / 'gcc'}", "all")):
