@@ -32,8 +32,8 @@ Result Api::open(const Driver& driver, const Card& card, Context* out) {
   return result;
 }
 
-// As a module's loading compiles it, the driver keeps a text's code on disk, but takes one text at a time. Links run side
-// by side: with four threads they are about as fast as what was kept.
+// Where a module's loading compiles a text, the driver keeps its code on disk, but takes one text at a time. Links run
+// side by side: with four threads they are about as fast as what was kept.
 bool Api::make_code(const Driver& driver, const Card&, const gpu::Kernel& kernel, bool kept, std::vector<uint8_t>* out,
                     std::string*) {
   constexpr unsigned kWorthThreads = 4;

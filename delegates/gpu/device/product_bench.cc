@@ -3,9 +3,8 @@
 //   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN] or :TM,TN,STAGES or :0[,TM,TN,TK,LM,LN,PARTS]]...
 //
 // X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
-// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for products without a unit, with
-// a tile, a lane's part of it, and the parts of the depth.
-// Without arguments: a list of sizes.
+// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for products without a unit,
+// with a tile, a lane's part of it, and the parts of the depth. Without arguments: a list of sizes.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

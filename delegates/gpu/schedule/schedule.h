@@ -83,7 +83,7 @@ struct Weight {
 
 // A weight is kept run by run: elements that change places among themselves only, or one element, or a byte.
 uint64_t runs_of(const Weight& weight);
-// Writes runs [first, end) of the constant at `from` as they are kept; `to` has weight.bytes. Threads may share a weight.
+// Writes runs [first, end) of the constant at `from` as they are kept; `to` has weight.bytes. Threads may share one.
 void keep_weight(const Weight& weight, const void* from, void* to, uint64_t first, uint64_t end);
 inline void keep_weight(const Weight& weight, const void* from, void* to) {
   keep_weight(weight, from, to, 0, runs_of(weight));

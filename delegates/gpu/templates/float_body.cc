@@ -161,8 +161,8 @@ class FloatBody {
 
   uint32_t scratch_bytes() const { return t_.parts * down_ * (t_.tile_n + kPad) * 4; }
 
-  // One row of each lane after the other goes through shared memory, so that the epilogue's code stands once, parts come
-  // together, and neighbours write neighbours.
+  // One row of each lane after the other goes through shared memory, so that the epilogue's code stands once, parts
+  // come together, and neighbours write neighbours.
   void end(Evaluator& epilogue, const std::function<std::vector<Value>(Value, Value)>& place) {
     scratch_ = b_.shared(Type::kF32, scratch_bytes() / 4);
     b_.loop(b_.u32(0), b_.u32(t_.lane_m), 1, [&](Value i) { finish(i, epilogue, place); });

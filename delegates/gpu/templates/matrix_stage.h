@@ -35,7 +35,8 @@ std::array<Value, 4> four_of(Builder& builder, uint32_t sum, uint32_t half);
 
 class MatrixStage {
  public:
-  // Tiles of lines x depth, multiples of a quad's elements, that `lanes` lanes fill, from quad `first` of a tile's memory on.
+  // Tiles of lines x depth, multiples of a quad's elements, that `lanes` lanes fill, from quad `first` of a tile's
+  // memory on.
   MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines, uint32_t depth,
               uint32_t lanes, uint32_t first)
       : MatrixStage(builder, target, operand, lines, depth, lanes, first, layout_of(operand, lines, depth)) {}
