@@ -48,6 +48,26 @@ bool swaps(const ProductProblem& p) {
                      [&](const Output& out) { return plain(out.view); });
 }
 
+// Where only x has rows and batch one behind another, and many of both, they are rows that are two axes in the end. It
+// is worth that where tiles would end behind each matrix's rows.
+bool joins_rows(const ProductProblem& p) {
+  constexpr int64_t kTile = 64, kMany = 256, kLeastRows = 16;
+  if (p.batch.empty() || p.w.batch.back() != 0 || p.m <= kLeastRows || p.m * p.batch.back() < kMany) return false;
+  const auto tiles = [](int64_t rows) { return (rows + kTile - 1) / kTile; };
+  return p.batch.back() * tiles(p.m) > tiles(p.m * p.batch.back()) &&
+         (p.x.batch.back() == p.m * p.x.row || p.x.row == p.batch.back() * p.x.batch.back());
+}
+void join_rows(ProductProblem* p) {
+  const int64_t batch = p->batch.back();
+  p->turned = p->x.batch.back() != p->m * p->x.row;
+  p->inner = p->turned ? batch : p->m;
+  if (p->turned) p->x.row = p->x.batch.back();
+  p->m *= batch;
+  p->batch.pop_back();
+  p->x.batch.pop_back();
+  p->w.batch.pop_back();
+}
+
 }  // namespace
 
 void fold(Lowering* lowering) {
@@ -63,7 +83,8 @@ void fold(Lowering* lowering) {
       p->x.batch.pop_back();
       p->w.batch.pop_back();
     }
-    if (p == nullptr || !swaps(*p)) continue;
+    if (p != nullptr && joins_rows(*p)) join_rows(p);
+    if (p == nullptr || p->inner != 0 || !swaps(*p)) continue;
     const size_t batch = p->batch.size() - 1;
     for_views(&p->epilogue, [&](View* v) { std::swap(v->strides[batch], v->strides[batch + 1]); });
     std::swap(p->m, p->batch.back());

@@ -89,8 +89,8 @@ class Writer {
     all(shape, axes, prologue, statistics, epilogue, per_row);
   }
   void add(const ProductProblem& v) {
-    const auto& [batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue] = v;
-    all(batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue);
+    const auto& [batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue, inner, turned] = v;
+    all(batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue, inner, turned);
   }
   void add(const ConvolutionProblem& v) {
     const auto& [images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero,

@@ -166,6 +166,7 @@ bool split(ConvolutionProblem* p, const Target& target, int64_t* sums, ChainProb
 }
 
 bool split(ProductProblem* p, const Target& target, int64_t* sums, ChainProblem* end) {
+  if (p->inner != 0) return false;             // it has many rows
   if (target.open && p->made_w) return false;  // its depth may be another in each run
   int64_t batch = 1;
   for (const int64_t d : p->batch) batch *= d;

@@ -235,7 +235,7 @@ ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target
 Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {
   ProductProblem p = problem;
   Dispatch out;
-  const size_t axes = p.batch.size() + 2;
+  const size_t axes = p.batch.size() + (p.inner == 0 ? 2 : 3);
   if (p.batch.size() > kMostBatchAxes) out.refusal = "a product over more than 4 axes of matrices";
   if (p.x.batch.size() != p.batch.size() || p.w.batch.size() != p.batch.size())
     out.refusal = "a product's batch of different ranks";
@@ -258,9 +258,16 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
   epilogue.bind_outputs(numbers, &binding);
   const ProductShape shape = {p.m, p.n, p.k, p.sum, target.open, nk_open};
+  const Value inner = p.inner == 0 ? Value() : numbers(p.inner);
   write_product(b, target, numbers, shape, tiling, x, w, epilogue, [&](Value row, Value column) {
     std::vector<Value> place = batch;
-    place.push_back(row);
+    if (p.inner == 0) {
+      place.push_back(row);
+    } else {
+      const Value outer = row / inner, rest = row - outer * inner;
+      place.push_back(p.turned ? rest : outer);
+      place.push_back(p.turned ? outer : rest);
+    }
     place.push_back(column);
     return place;
   });

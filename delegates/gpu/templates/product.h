@@ -27,6 +27,10 @@ struct ProductProblem {
   int32_t x_zero = 0, w_zero = 0;
   bool made_w = false;  // w is no constant: where extents are open, so are k and n
   Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., m, n]
+  // Not 0: rows are two axes of the epilogue's space, of m / inner and of inner places. Row r is place
+  // (r / inner, r % inner) there; where `turned`, the axes stand the other way round, and so do the places.
+  int64_t inner = 0;
+  bool turned = false;
 };
 
 // y[i, g, o, p] = epilogue(sum over channels c of the group, taps t of x[i, g C + c, place(p, t)] w[g O + o, c, t]).
