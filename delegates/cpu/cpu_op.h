@@ -46,6 +46,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedF16 = 8,        // gemm_f16/gemm_f16.h; sizes: columns, k, taps (0: no filters), groups or 1 when it was [N, K]
   kPackedGatesBf16 = 9,  // recurrent/recurrent.h, layout 9; sizes as of kPackedGatesF32
   kPackedI16 = 10,       // half_words/half_words.h; sizes: O, groups, C / groups, taps (0: no filters)
+  kPackedTransposed = 11,  // of a transposed convolution: [groups, O / groups, taps, C / groups]; sizes: these
 };
 
 struct CpuOp {

@@ -4,6 +4,7 @@
 
 #include "delegates/cpu/kernels/conv/depthwise_of.h"
 #include "delegates/cpu/kernels/conv/direct.h"
+#include "delegates/cpu/kernels/conv/lines.h"
 #include "delegates/cpu/kernels/gemm/engine.h"
 #include "delegates/cpu/kernels/sme/sme.h"
 
@@ -182,46 +183,6 @@ void pack_patches(const void* context, int64_t k0, int64_t kc, int64_t n0, int64
   }
 }
 
-// to[i * step] += from[i].
-void add_run(const float* from, int64_t count, int64_t step, float* to) {
-  const DF d;
-  int64_t i = 0;
-  if (step == 1) {
-    for (; i + kLanes <= count; i += kLanes)
-      hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
-  }
-  for (; i < count; ++i) to[i * step] += from[i];
-}
-
-// Adds the products of `channels` output channels, [channels, kd, kh, kw, in], to their planes.
-void scatter_patches(const ConvF32& s, const float* products, int64_t channels, float* y) {
-  const int64_t in_area = s.in[0] * s.in[1] * s.in[2], out_area = s.out[0] * s.out[1] * s.out[2];
-  for (int64_t c = 0; c < channels; ++c) {
-    float* const plane = y + c * out_area;
-    for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
-      for (int64_t ky = 0; ky < s.kernel[1]; ++ky) {
-        for (int64_t kx = 0; kx < s.kernel[2]; ++kx, products += in_area) {
-          const int64_t x0 = kx * s.dilation[2] - s.pad[2], step = s.stride[2];
-          const int64_t first = x0 < 0 ? (-x0 + step - 1) / step : 0;
-          const int64_t limit = s.out[2] > x0 ? (s.out[2] - x0 + step - 1) / step : 0;
-          const int64_t last = limit < s.in[2] ? limit : s.in[2];
-          if (first >= last) continue;
-          for (int64_t iz = 0; iz < s.in[0]; ++iz) {
-            const int64_t z = iz * s.stride[0] - s.pad[0] + kz * s.dilation[0];
-            if (z < 0 || z >= s.out[0]) continue;
-            for (int64_t iy = 0; iy < s.in[1]; ++iy) {
-              const int64_t row = iy * s.stride[1] - s.pad[1] + ky * s.dilation[1];
-              if (row < 0 || row >= s.out[1]) continue;
-              add_run(products + (iz * s.in[1] + iy) * s.in[2] + first, last - first, step,
-                      plane + (z * s.out[1] + row) * s.out[2] + x0 + first * step);
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu
@@ -230,30 +191,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(pack_patches);
-HWY_EXPORT(scatter_patches);
 
 namespace {
-
-int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
-
-// Lines of one element are a column, and a column is a line as well: vectors run along the last axis that has a length.
-bool is_column(const ConvF32& s) {
-  return s.in[2] == 1 && s.out[2] == 1 && s.kernel[2] == 1 && s.pad[2] == 0 && s.in[1] > 1;
-}
-ConvF32 as_line(const ConvF32& s) {
-  ConvF32 t = s;
-  for (int i = 0; i < 3; ++i) {
-    t.in[i] = i > 0 ? s.in[i - 1] : 1;
-    t.out[i] = i > 0 ? s.out[i - 1] : 1;
-    t.kernel[i] = i > 0 ? s.kernel[i - 1] : 1;
-    t.stride[i] = i > 0 ? s.stride[i - 1] : 1;
-    t.dilation[i] = i > 0 ? s.dilation[i - 1] : 1;
-    t.pad[i] = i > 0 ? s.pad[i - 1] : 0;
-  }
-  return t;
-}
-
-bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0; }
 
 bool is_product(const ConvF32& s) {
   for (int i = 0; i < 3; ++i) {
@@ -410,95 +349,6 @@ void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, 
   parallel.for_range(items, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     void* const mine = static_cast<char*>(scratch) + static_cast<size_t>(slot) * split.slot_bytes;
     for (int64_t i = begin; i < end; ++i) item(i, Parallel{}, mine);
-  });
-}
-
-namespace {
-
-// The transpose goes in blocks of output channels: products [block, taps, in] into scratch, then added to the planes.
-constexpr int64_t kTransposeFloats = 64 * 1024;  // 256 KiB, within a core's own cache
-struct Blocks {
-  int64_t channels;  // per block
-  int64_t count;     // blocks per group
-  ProductPlan plan;
-  size_t product_bytes, slot_bytes;
-};
-Blocks blocks_of(const ConvF32& s) {
-  Blocks b;
-  const int64_t per_group = s.out_channels / s.groups, channel = area(s.kernel) * area(s.in);
-  b.channels = channel > 0 ? kTransposeFloats / channel : per_group;
-  if (b.channels < 1) b.channels = 1;
-  if (b.channels > per_group) b.channels = per_group;
-  b.count = (per_group + b.channels - 1) / b.channels;
-  b.plan = plan_product(b.channels * area(s.kernel), area(s.in), s.in_channels / s.groups, true, 1);
-  // The last block is smaller and may be cut differently: its rows then are read in place.
-  const ProductPlan small = plan_product(1, area(s.in), s.in_channels / s.groups, true, 1);
-  const size_t pack = b.plan.bytes > small.bytes ? b.plan.bytes : small.bytes;
-  b.product_bytes = (static_cast<size_t>(b.channels * channel) * sizeof(float) + 63) & ~size_t{63};
-  b.slot_bytes = b.product_bytes + ((pack + 63) & ~size_t{63});
-  return b;
-}
-
-}  // namespace
-
-size_t conv_transpose_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
-  if (empty(s)) return 0;
-  const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
-  if (sizes == Sizes::kFixed) return blocks_of(s).slot_bytes * threads;
-  const int64_t channel = area(s.kernel) * area(s.in), all = s.out_channels / s.groups * channel;
-  int64_t floats = all < kTransposeFloats ? all : kTransposeFloats;
-  if (floats < channel) floats = channel;
-  const size_t pack =
-      product_scratch_bound(s.out_channels / s.groups * area(s.kernel), area(s.in), s.in_channels / s.groups, 1);
-  return (static_cast<size_t>(floats) * sizeof(float) + pack + 128) / 64 * 64 * threads;
-}
-
-void conv_transpose_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
-                        void* scratch) {
-  if (empty(s)) return;
-  const Blocks blocks = blocks_of(s);
-  const int64_t in_area = area(s.in), out_area = area(s.out), taps = area(s.kernel);
-  const int64_t depth = s.in_channels / s.groups, per_group = s.out_channels / s.groups;
-  const auto scatter = HWY_DYNAMIC_POINTER(scatter_patches);
-  parallel.for_range(s.n * s.groups * blocks.count, 1, [&](int64_t begin, int64_t end, int32_t slot) {
-    char* const mine = static_cast<char*>(scratch) + static_cast<size_t>(slot) * blocks.slot_bytes;
-    float* const products = reinterpret_cast<float*>(mine);
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t item = i / blocks.count, group = item % s.groups, c0 = i % blocks.count * blocks.channels;
-      const int64_t channels = per_group - c0 < blocks.channels ? per_group - c0 : blocks.channels;
-      const MatrixB matrix{x + item * depth * in_area, in_area};
-      const Epilogue plain;
-      Product p;
-      p.m = channels * taps;
-      p.n = in_area;
-      p.k = depth;
-      p.a = weights + group * depth * per_group * taps + c0 * taps;
-      p.a_row = 1;
-      p.a_col = per_group * taps;
-      p.b.pack = pack_matrix_rows();
-      p.b.context = &matrix;
-      p.b.rows = matrix.data;
-      p.b.row_stride = in_area;
-      p.c = products;
-      p.c_row = in_area;
-      p.epilogue = &plain;
-      run_product(p, plan_product(p.m, p.n, p.k, true, 1), Parallel{}, mine + blocks.product_bytes);
-      float* const to = y + (item * per_group + c0) * out_area;
-      for (int64_t c = 0; c < channels; ++c) {
-        const float bias = s.bias != nullptr ? s.bias[group * per_group + c0 + c] : 0;
-        for (int64_t j = 0; j < out_area; ++j) to[c * out_area + j] = bias;
-      }
-      scatter(s, products, channels, to);
-      for (int64_t c = 0; s.has_tail() && c < channels; ++c) {
-        RowFinish finish;
-        finish.f = activation_of_row(s.act, s.slope != nullptr ? s.slope + group * per_group + c0 + c : nullptr);
-        if (s.residual != nullptr) {
-          const float* const row = s.residual + (item * per_group + c0 + c) * out_area;
-          (s.residual_times ? finish.late_factor : s.residual_last ? finish.late_residual : finish.residual) = row;
-        }
-        finish_row_f32(to + c * out_area, out_area, finish);
-      }
-    }
   });
 }
 

@@ -45,8 +45,11 @@ void conv_f32(const ConvF32& shape, const float* x, const float* weights, float*
 
 // The transpose (ONNX ConvTranspose): each input element adds its weighted kernel to the output. Fields as above, with
 // x the small side: y[z stride_d - pad_d + kz dilation_d, ...] += w * x[z, ...]; `out` is given. weights [C, O /
-// groups, kd, kh, kw].
-size_t conv_transpose_f32_scratch_bytes(const ConvF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
+// groups, kd, kh, kw], or `packed`: [groups, O / groups, taps, C / groups].
+size_t conv_transpose_f32_scratch_bytes(const ConvF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds,
+                                        bool packed = false);
+// Floats of packed filters; 0 where channels or pixels of the input are so few that packing brings nothing.
+size_t transposed_f32_packed_floats(const ConvF32& shape);
 void conv_transpose_f32(const ConvF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,
                         void* scratch);
 

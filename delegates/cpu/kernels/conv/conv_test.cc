@@ -1,5 +1,7 @@
 #include "delegates/cpu/kernels/conv/conv.h"
 
+#include <string.h>
+
 #include "delegates/cpu/kernels/conv/direct.h"
 #include "delegates/cpu/kernels/testing.h"
 
@@ -110,6 +112,20 @@ void check(const Case& z, bool transpose, int32_t slots, const Activate& act = {
                                      : conv_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
   (transpose ? conv_transpose_f32 : conv_f32)(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
+  // Packed filters: the same sums.
+  const size_t packed_floats = transpose ? transposed_f32_packed_floats(s) : 0;
+  if (packed_floats != 0) {
+    Floats packed(packed_floats), again(out_count);
+    ASSERT_EQ(packed.size(), w.size());
+    const int64_t rows = s.out_channels / s.groups * area(s.kernel), depth = s.in_channels / s.groups;
+    for (int64_t i = 0; i < s.in_channels * rows; ++i)
+      packed[static_cast<size_t>((i / rows / depth * rows + i % rows) * depth + i / rows % depth)] =
+          w[static_cast<size_t>(i)];
+    s.packed = packed.data();
+    testing::Scratch room(conv_transpose_f32_scratch_bytes(s, slots, Sizes::kFixed, true));
+    conv_transpose_f32(s, x.data(), w.data(), again.data(), threads.parallel(), room.data());
+    ASSERT_EQ(memcmp(y.data(), again.data(), out_count * sizeof(float)), 0);
+  }
   const int64_t terms = base.in_channels / base.groups * area(base.kernel) + 4;
   for (size_t i = 0; i < out_count; ++i) {
     const size_t channel = i / static_cast<size_t>(area(base.out)) % static_cast<size_t>(base.out_channels);
@@ -343,6 +359,29 @@ TEST(Conv, SlopesAndFactors) {
   });
 }
 
+// Strips of a large image keep what their neighbours meet; strides that are joined and not; channels so few that
+// nothing is multiplied, and pixels so few that they are rows.
+TEST(ConvTranspose, StripsStridesAndEdges) {
+  const Activate relu{Activation::kRelu};
+  for_each_level([&](const char*) {
+    for (const int32_t slots : {1, 9}) {
+      for (const int64_t stride : {1, 2, 3, 4, 5, 8}) {
+        check(flat(1, 3, 20, 1, 40, 20, 5, 5, stride, 1, 2), true, slots, relu, slots % 2);
+        check({1, 5, 24, 1, {1, 1, 700}, {1, 1, 7}, {1, 1, stride}, {1, 1, 2}, {0, 0, 3}, {0, 0, 1}}, true, slots, relu,
+              1);
+        check({1, 4, 24, 1, {1, 300, 1}, {1, 7, 1}, {1, stride, 1}, {1, 1, 1}, {0, 3, 0}, {0, 1, 0}}, true, slots);
+        check(flat(1, 4, 4, 4, 9, 21, 4, 4, stride, 1, 1), true, slots, relu);     // one channel a filter
+        check(flat(1, 12, 3, 1, 1, 1, 4, 4, stride, 1, 0), true, slots, relu, 1);  // one pixel
+        check(flat(2, 12, 3, 1, 2, 3, 4, 4, stride, 2, 1), true, slots);           // few
+        check(flat(1, 2, 3, 1, 7, 300, 3, 3, stride, 1, 1), true, slots, {}, 2);   // lines in pieces
+      }
+      check(flat(1, 9, 2, 1, 96, 64, 9, 9, 3, 1, 4), true, slots, relu, 3);
+      check({1, 4, 3, 1, {1, 1, 40}, {1, 5, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1}}, true, slots, relu, 1);
+      check({2, 6, 4, 2, {3, 4, 5}, {2, 3, 3}, {2, 2, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}}, true, slots, relu, 1);
+    }
+  });
+}
+
 TEST(Conv, BoundCoversAllSmallerImages) {
   std::mt19937 rng(1);
   const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
@@ -363,7 +402,11 @@ TEST(Conv, BoundCoversAllSmallerImages) {
       z.in[2] = w;
       return shape_of(z, transpose);
     };
-    const auto bytes = transpose ? conv_transpose_f32_scratch_bytes : conv_f32_scratch_bytes;
+    const bool packed = i % 2 == 0;
+    const auto bytes = [&](const ConvF32& of, int32_t threads, Sizes sizes) {
+      return transpose ? conv_transpose_f32_scratch_bytes(of, threads, sizes, packed)
+                       : conv_f32_scratch_bytes(of, threads, sizes);
+    };
     // Windows of one column let lines shrink to one element.
     const int64_t n = up_to(4), h = up_to(200) + 4, w = up_to(400) + 4, least = narrow ? 0 : 4;
     const size_t bound = bytes(at(n, h, w), slots, Sizes::kUpperBounds);
