@@ -22,8 +22,7 @@ cpu::PoolF32 shape_of(const attrs::Pool& a, bool is_max, const Shape& x, const S
 int64_t scratch_bytes(const CpuQuery& q) {
   const cpu::PoolF32 p =
       shape_of(q.attrs<attrs::Pool>(), q.op == Op::kMaxPool, q.inputs[0].type.shape, q.outputs[0].type.shape);
-  const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
-  return static_cast<int64_t>(cpu::pool_f32_scratch_bytes(p, q.slots, sizes));
+  return static_cast<int64_t>(cpu::pool_f32_scratch_bytes(p, q.slots));
 }
 
 template <bool kIsMax>

@@ -6,7 +6,34 @@
 #include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/math-inl.h"
-#include "delegates/cpu/kernels/window-inl.h"
+
+#ifndef VIREO_DELEGATES_CPU_KERNELS_POOL_LINES_
+#define VIREO_DELEGATES_CPU_KERNELS_POOL_LINES_
+namespace vireo::cpu {
+constexpr int64_t kPoolFloats = 2048;  // of lines at a time: twice that is half of a first-level cache
+constexpr int64_t kPoolSlack = 32;     // what vectors read beyond
+
+// What `columns` outputs see of a line.
+inline int64_t pool_line(const Window& w, int64_t columns) {
+  return (columns - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1;
+}
+// Outputs of a line at a time, and lines.
+inline int64_t pool_columns(const Window& w) {
+  const int64_t most = (kPoolFloats - pool_line(w, 1)) / w.stride_w + 1;
+  return most < 1 ? 1 : most < w.out_w ? most : w.out_w;
+}
+inline int64_t pool_rows(const Window& w, int64_t columns) {
+  const int64_t rows = kPoolFloats / pool_line(w, columns);
+  return rows < 1 ? 1 : rows;
+}
+// Floats of lines, and of what the last of them reads beyond its end.
+inline int64_t pool_line_floats(const PoolF32& s) {
+  const int64_t reach = pool_line(s.window, 1), most = kPoolFloats < reach ? reach : kPoolFloats;
+  const int64_t all = s.planes * s.window.out_h * pool_line(s.window, s.window.out_w);
+  return (all < most ? all : most) + reach + kPoolSlack;
+}
+}  // namespace vireo::cpu
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
@@ -22,132 +49,155 @@ HWY_INLINE int64_t seen(int64_t begin, int64_t taps, int64_t dilation, int64_t s
   return last > first ? last - first : 0;
 }
 
-template <bool kIsMax, class D>
-HWY_INLINE void pool_rows(D d, const PoolF32& s, const Band& band, const float* copy, const int64_t* taps, int64_t y0,
-                          int64_t rows, float* to) {
-  using V = hn::Vec<D>;
-  const Window& w = s.window;
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
-  const int64_t count = w.kernel_h * w.kernel_w;
-  const bool with_pad = s.kind == PoolKind::kAverageWithPad;
-  const int64_t top = with_pad ? w.pad_top : 0, left = with_pad ? w.pad_left : 0;
-  const int64_t height = w.in_h + (with_pad ? w.pad_top + s.pad_bottom : 0);
-  const int64_t width = w.in_w + (with_pad ? w.pad_left + s.pad_right : 0);
-  for (int64_t row = 0; row < rows; ++row, to += w.out_w) {
-    const float* from = copy + row * w.stride_h * band.pitch;
-    for (int64_t x = 0; x < w.out_w; x += kLanes) {
-      V acc = hn::LoadU(d, from + taps[0] + x);
-      for (int64_t t = 1; t < count; ++t) {
-        const V v = hn::LoadU(d, from + taps[t] + x);
-        if constexpr (kIsMax) {
-          // Keeps a NaN once it is there: comparisons with it are false, so it must not lose to v.
-          acc = hn::IfThenElse(hn::Or(hn::Gt(v, acc), hn::IsNaN(v)), v, acc);
-        } else {
-          acc = hn::Add(acc, v);
-        }
-      }
-      const int64_t lanes = w.out_w - x < kLanes ? w.out_w - x : kLanes;
-      hn::StoreN(acc, d, to + x, static_cast<size_t>(lanes));
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+// load(0), ..., load(taps - 1) joined. A NaN is looked for beside the maximum, which may lose it.
+template <bool kIsMax, class Load>
+HWY_INLINE VF join_taps(int64_t taps, const Load& load) {
+  const DF d;
+  VF acc = load(0);
+  if constexpr (kIsMax) {
+    auto nan = hn::IsNaN(acc);
+    int64_t t = 1;
+    for (; t + 1 < taps; t += 2) {
+      const VF a = load(t), b = load(t + 1);
+      acc = hn::Max(acc, hn::Max(a, b));
+      nan = hn::Or(nan, hn::IsEitherNaN(a, b));
     }
-    if constexpr (!kIsMax) {
-      const int64_t high = seen((y0 + row) * w.stride_h - w.pad_top + top, w.kernel_h, w.dilation_h, height);
-      const int64_t reach = (w.kernel_w - 1) * w.dilation_w + 1;
-      for (int64_t x = 0; x < w.out_w; ++x) {
-        const int64_t at = x * w.stride_w - w.pad_left + left;
-        const bool inside = at >= 0 && at + reach <= width;  // saves two integer divisions per output
-        to[x] /= static_cast<float>(high * (inside ? w.kernel_w : seen(at, w.kernel_w, w.dilation_w, width)));
-      }
+    if (t < taps) {
+      const VF v = load(t);
+      acc = hn::Max(acc, v);
+      nan = hn::Or(nan, hn::IsNaN(v));
     }
+    return hn::IfThenElse(nan, hn::NaN(d), acc);
+  } else {
+    for (int64_t t = 1; t < taps; ++t) acc = hn::Add(acc, load(t));
+    return acc;
   }
 }
 
-// Windows that overlap little, as they lie: large strides leave most of what a band would copy unread.
-constexpr int64_t kDirectColumns = 256;
-HWY_INLINE bool is_direct(const Window& w) {
-  return w.stride_w > 2 && w.out_w <= kDirectColumns && w.out_h * w.out_w * w.kernel_h * w.kernel_w <= w.in_h * w.in_w;
-}
-
-// The taps of a window that lie inside, along one axis.
-struct Inside {
-  int64_t at = 0;  // of the first of them
-  int64_t taps = 0;
-  int64_t divisor = 0;  // taps that an average counts
-};
-HWY_INLINE Inside inside(int64_t begin, int64_t taps, int64_t dilation, int64_t size, int64_t before, int64_t after) {
-  Inside in;
-  in.taps = seen(begin, taps, dilation, size);
-  in.at = begin;
-  if (begin < 0) in.at = dilation == 1 ? 0 : begin + (-begin + dilation - 1) / dilation * dilation;
-  in.divisor = seen(begin + before, taps, dilation, size + before + after);
-  return in;
-}
-
+// `taps` lines that lie `step` apart.
 template <bool kIsMax>
-void pool_windows(const PoolF32& s, const float* x, float* y, int64_t begin, int64_t end) {
+HWY_INLINE void join_lines(const float* from, int64_t taps, int64_t step, int64_t count, float* to) {
+  const DF d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    hn::StoreU(join_taps<kIsMax>(taps, [&](int64_t t) HWY_ATTR { return hn::LoadU(d, from + i + t * step); }), d,
+               to + i);
+  if (i == count) return;
+  const auto rest = static_cast<size_t>(count - i);
+  const VF v = join_taps<kIsMax>(taps, [&](int64_t t) HWY_ATTR { return hn::LoadN(d, from + i + t * step, rest); });
+  hn::StoreN(v, d, to + i, rest);
+}
+
+HWY_INLINE void fill_line(float value, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = value;
+}
+
+// to[i] = from[i stride] factors[i]; of maxima without factors.
+template <bool kIsMax>
+HWY_INLINE void pick(const float* from, int64_t stride, int64_t count, const float* factors, float* to) {
+  const DF d;
+  int64_t i = 0;
+  for (; stride <= 2 && i + kLanes <= count; i += kLanes) {
+    VF v = hn::LoadU(d, from + i * stride), odd;
+    if (stride == 2) hn::LoadInterleaved2(d, from + 2 * i, v, odd);
+    hn::StoreU(kIsMax ? v : hn::Mul(v, hn::LoadU(d, factors + i)), d, to + i);
+  }
+  for (; i < count; ++i) to[i] = kIsMax ? from[i * stride] : from[i * stride] * factors[i];
+}
+
+// Columns [x0, x0 + columns) of the output; of lines, what lies before the image and in it.
+struct PoolColumns {
+  int64_t x0, columns, wide, left, inside;
+  const float *along, *factors;  // inputs that a window sees along a line; one over as many in a whole window
+};
+
+// Output rows [row0, row0 + rows) of the planes. Each line is joined over the rows of its window first. Those lines
+// lie one behind the other in `lines`, with their padding, and are joined over the columns at once: what goes across
+// their ends is not picked.
+template <bool kIsMax>
+void pool_block(const PoolF32& s, const float* x, float* y, int64_t row0, int64_t rows, const PoolColumns& c,
+                float* lines, float* joined) {
+  const DF d;
   const Window& w = s.window;
+  const float padding = kIsMax ? -HUGE_VALF : 0;
   const bool with_pad = s.kind == PoolKind::kAverageWithPad;
-  const hn::CappedTag<float, 1> one;
-  Inside columns[kDirectColumns];
-  for (int64_t i = 0; i < w.out_w; ++i)
-    columns[i] = inside(i * w.stride_w - w.pad_left, w.kernel_w, w.dilation_w, w.in_w, with_pad ? w.pad_left : 0,
-                        with_pad ? s.pad_right : 0);
-  for (int64_t plane = begin; plane < end; ++plane) {
-    const float* const from = x + plane * w.in_h * w.in_w;
-    float* to = y + plane * w.out_h * w.out_w;
-    for (int64_t row = 0; row < w.out_h; ++row, to += w.out_w) {
-      const Inside r = inside(row * w.stride_h - w.pad_top, w.kernel_h, w.dilation_h, w.in_h, with_pad ? w.pad_top : 0,
-                              with_pad ? s.pad_bottom : 0);
-      for (int64_t i = 0; i < w.out_w; ++i) {
-        const Inside& c = columns[i];
-        auto acc = hn::Set(one, kIsMax ? -HUGE_VALF : 0);
-        const float* line = from + r.at * w.in_w + c.at;
-        for (int64_t a = 0; a < r.taps; ++a, line += w.dilation_h * w.in_w) {
-          for (int64_t b = 0; b < c.taps; ++b) {
-            const auto v = hn::LoadU(one, line + b * w.dilation_w);
-            if constexpr (kIsMax) {  // without branches, which values would decide
-              acc = hn::IfThenElse(hn::Or(hn::Gt(v, acc), hn::IsNaN(v)), v, acc);
-            } else {
-              acc = hn::Add(acc, v);
-            }
-          }
-        }
-        to[i] = kIsMax ? hn::GetLane(acc) : hn::GetLane(acc) / static_cast<float>(r.divisor * c.divisor);
-      }
+  const int64_t top = with_pad ? w.pad_top : 0, height = w.in_h + (with_pad ? w.pad_top + s.pad_bottom : 0);
+  const int64_t start = c.x0 * w.stride_w - w.pad_left + c.left, reach = (w.kernel_h - 1) * w.dilation_h;
+  const auto begin_of = [&](int64_t row) { return row * w.stride_h - w.pad_top; };
+  const float* plane = x + row0 / w.out_h * w.in_h * w.in_w + start;
+  int64_t at = row0 % w.out_h;
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t begin = begin_of(at), taps = w.kernel_h;
+    if (begin < 0 || begin + reach >= w.in_h) {
+      taps = seen(begin, w.kernel_h, w.dilation_h, w.in_h);
+      if (begin < 0) begin += (w.dilation_h - 1 - begin) / w.dilation_h * w.dilation_h;
     }
+    float* const line = lines + r * c.wide + c.left;
+    if (taps > 0) {
+      join_lines<kIsMax>(plane + begin * w.in_w, taps, w.dilation_h * w.in_w, c.inside, line);
+    } else {
+      fill_line(padding, c.inside, line);
+    }
+    if (++at < w.out_h) continue;
+    at = 0;
+    plane += w.in_h * w.in_w;
+  }
+  if (w.kernel_w == 1) {
+    joined = lines;
+  } else {
+    for (int64_t i = 0; i < rows * c.wide; i += kLanes) {
+      const auto load = [&](int64_t t) HWY_ATTR { return hn::LoadU(d, lines + i + t * w.dilation_w); };
+      hn::StoreU(join_taps<kIsMax>(w.kernel_w, load), d, joined + i);
+    }
+  }
+  at = row0 % w.out_h;
+  float* to = y + row0 * w.out_w + c.x0;
+  for (int64_t r = 0; r < rows; ++r, to += w.out_w) {
+    const float* const line = joined + r * c.wide;
+    const int64_t high = kIsMax ? w.kernel_h : seen(begin_of(at) + top, w.kernel_h, w.dilation_h, height);
+    if (high == w.kernel_h) {
+      pick<kIsMax>(line, w.stride_w, c.columns, c.factors, to);
+    } else {
+      for (int64_t i = 0; i < c.columns; ++i) to[i] = line[i * w.stride_w] / (static_cast<float>(high) * c.along[i]);
+    }
+    if (++at == w.out_h) at = 0;
   }
 }
 
-void pool_planes(const PoolF32& s, const float* x, float* y, int64_t begin, int64_t end, void* scratch) {
+void pool_planes(const PoolF32& s, const float* x, float* y, int64_t begin, int64_t end, float* scratch) {
   const Window& w = s.window;
-  if (is_direct(w)) {
-    s.kind == PoolKind::kMax ? pool_windows<true>(s, x, y, begin, end) : pool_windows<false>(s, x, y, begin, end);
-    return;
-  }
-  const Band band(w);
-  const int64_t count = w.kernel_h * w.kernel_w;
-  int64_t* const taps = static_cast<int64_t*>(scratch);
-  float* const copy = reinterpret_cast<float*>(taps + (count + 7) / 8 * 8);
-  for (int64_t i = 0; i < w.kernel_h; ++i) {
-    for (int64_t j = 0; j < w.kernel_w; ++j) taps[i * w.kernel_w + j] = band.tap(w, i, j);
-  }
-  const bool is_max = s.kind == PoolKind::kMax;
-  const float padding = is_max ? -HUGE_VALF : 0;
-  fill_floats(copy, band.floats, padding);
-  const bool one_band = band.rows == w.out_h;
-  for (int64_t plane = begin; plane < end; ++plane) {
-    for (int64_t y0 = 0; y0 < w.out_h; y0 += band.rows) {
-      const int64_t rows = w.out_h - y0 < band.rows ? w.out_h - y0 : band.rows;
-      copy_band(w, band, x + plane * w.in_h * w.in_w, y0, rows, padding, one_band, copy);
-      float* const to = y + (plane * w.out_h + y0) * w.out_w;
-      const hn::ScalableTag<float> wide;
-      const hn::CappedTag<float, 8> narrow;
-      if (is_max) {
-        w.out_w <= 8 ? pool_rows<true>(narrow, s, band, copy, taps, y0, rows, to)
-                     : pool_rows<true>(wide, s, band, copy, taps, y0, rows, to);
-      } else {
-        w.out_w <= 8 ? pool_rows<false>(narrow, s, band, copy, taps, y0, rows, to)
-                     : pool_rows<false>(wide, s, band, copy, taps, y0, rows, to);
-      }
+  const int64_t columns = pool_columns(w), end_row = end * w.out_h, room = pool_line_floats(s);
+  const bool is_max = s.kind == PoolKind::kMax, with_pad = s.kind == PoolKind::kAverageWithPad;
+  const int64_t before = with_pad ? w.pad_left : 0, after = with_pad ? s.pad_right : 0;
+  float *const lines = scratch, *const joined = lines + room, *const along = joined + room;
+  float* const factors = along + columns + kPoolSlack;
+  PoolColumns c{};
+  c.along = along;
+  c.factors = factors;
+  for (c.x0 = 0; c.x0 < w.out_w; c.x0 += columns) {
+    c.columns = w.out_w - c.x0 < columns ? w.out_w - c.x0 : columns;
+    c.wide = pool_line(w, c.columns);
+    const int64_t first = c.x0 * w.stride_w - w.pad_left, beyond = w.in_w - first;
+    c.left = first < 0 ? (-first < c.wide ? -first : c.wide) : 0;
+    c.inside = beyond < c.left ? 0 : (beyond < c.wide ? beyond : c.wide) - c.left;
+    for (int64_t i = 0; !is_max && i < c.columns; ++i) {
+      along[i] = static_cast<float>(
+          seen((c.x0 + i) * w.stride_w - w.pad_left + before, w.kernel_w, w.dilation_w, w.in_w + before + after));
+      factors[i] = 1 / (static_cast<float>(w.kernel_h) * along[i]);
+    }
+    const int64_t rows = pool_rows(w, c.columns), first_row = begin * w.out_h;
+    for (int64_t r = 0; r < rows && r < end_row - first_row; ++r) {
+      float* const line = lines + r * c.wide;
+      fill_line(is_max ? -HUGE_VALF : 0, c.left, line);
+      fill_line(is_max ? -HUGE_VALF : 0, c.wide - c.left - c.inside, line + c.left + c.inside);
+    }
+    for (int64_t row = first_row; row < end_row; row += rows) {
+      (is_max ? pool_block<true> : pool_block<false>)(s, x, y, row, end_row - row < rows ? end_row - row : rows, c,
+                                                      lines, joined);
     }
   }
 }
@@ -156,8 +206,7 @@ template <bool kIsMax>
 HWY_INLINE float fold(const float* x, int64_t area) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
-  const auto join = [](V a, V v) HWY_ATTR {
+  const auto join = [](V a, V v) HWY_ATTR {  // keeps a NaN once it is there: comparisons with it are false
     if constexpr (kIsMax) {
       return hn::IfThenElse(hn::Or(hn::Gt(v, a), hn::IsNaN(v)), v, a);
     } else {
@@ -202,11 +251,10 @@ HWY_EXPORT(pool_planes);
 HWY_EXPORT(global_pool);
 
 namespace {
-size_t slot_bytes(const PoolF32& s, Sizes sizes) {
-  const Band band(s.window);
-  const size_t taps = static_cast<size_t>((s.window.kernel_h * s.window.kernel_w + 7) / 8 * 8) * sizeof(int64_t);
-  return (taps + static_cast<size_t>(sizes == Sizes::kFixed ? band.floats : band.most) * sizeof(float) + 63) &
-         ~size_t{63};
+// Lines before and after columns are joined, and divisors.
+size_t slot_bytes(const PoolF32& s) {
+  const int64_t out_w = s.window.out_w, columns = out_w < kPoolFloats ? out_w : kPoolFloats;
+  return (static_cast<size_t>(2 * pool_line_floats(s) + 2 * (columns + kPoolSlack)) * sizeof(float) + 63) & ~size_t{63};
 }
 bool empty(const PoolF32& s) { return s.planes <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0; }
 
@@ -218,17 +266,18 @@ void global(const float* x, float* y, int64_t planes, int64_t area, bool is_max,
 }
 }  // namespace
 
-size_t pool_f32_scratch_bytes(const PoolF32& s, int32_t slots, Sizes sizes) {
-  return empty(s) ? 0 : slot_bytes(s, sizes) * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t pool_f32_scratch_bytes(const PoolF32& s, int32_t slots) {
+  return empty(s) ? 0 : slot_bytes(s) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void pool_f32(const PoolF32& s, const float* x, float* y, const Parallel& parallel, void* scratch) {
   if (empty(s)) return;
   const auto kernel = HWY_DYNAMIC_POINTER(pool_planes);
-  const size_t room = slot_bytes(s, Sizes::kFixed);
-  const int64_t work = s.window.out_h * s.window.out_w * s.window.kernel_h * s.window.kernel_w + 500;
+  const size_t room = slot_bytes(s);
+  const int64_t work = s.window.out_h * s.window.out_w * (s.window.kernel_h + s.window.kernel_w) + 100;
   parallel.for_range(s.planes, (1 << 19) / work + 1, [&](int64_t begin, int64_t end, int32_t slot) {
-    kernel(s, x, y, begin, end, static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);
+    kernel(s, x, y, begin, end,
+           reinterpret_cast<float*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room));
   });
 }
 

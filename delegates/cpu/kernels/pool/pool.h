@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "delegates/cpu/kernels/scratch.h"
 #include "delegates/cpu/kernels/window.h"
 #include "sdk/base/parallel.h"
 
@@ -23,7 +22,8 @@ struct PoolF32 {
   PoolKind kind = PoolKind::kMax;
 };
 
-size_t pool_f32_scratch_bytes(const PoolF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
+// Enough for all smaller images.
+size_t pool_f32_scratch_bytes(const PoolF32& shape, int32_t slots);
 
 // x [planes, H, W], y [planes, OH, OW], which overlap nothing. Every window sees at least one input.
 void pool_f32(const PoolF32& shape, const float* x, float* y, const Parallel& parallel, void* scratch);

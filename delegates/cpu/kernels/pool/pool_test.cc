@@ -25,7 +25,7 @@ void check(int64_t planes, Window w, int64_t pad_end, PoolKind kind, int32_t slo
   s.window = w;
   s.pad_bottom = s.pad_right = pad_end;
   s.kind = kind;
-  testing::Scratch scratch(pool_f32_scratch_bytes(s, slots, Sizes::kFixed));
+  testing::Scratch scratch(pool_f32_scratch_bytes(s, slots));
   testing::Threads threads(slots);
   pool_f32(s, x.data(), y.data(), threads.parallel(), scratch.data());
   for (int64_t p = 0; p < planes; ++p) {
@@ -80,6 +80,11 @@ TEST(Pool, Windows) {
       check(2, {40, 70, 0, 0, 2, 1, 4, 3, 2, 1, 0, 0}, 0, kind, 3);
       check(7, {112, 112, 0, 0, 3, 3, 2, 2, 1, 1, 1, 1}, 1, kind, 3);
       check(3, {30, 1000, 0, 0, 5, 5, 1, 1, 1, 1, 2, 2}, 2, kind, 3);
+      // Lines in pieces, a window longer than a piece, and planes of which many are joined at once.
+      check(2, {2, 9000, 0, 0, 1, 3, 1, 2, 1, 1, 0, 1}, 0, kind, 2);
+      check(1, {2, 9000, 0, 0, 2, 5, 1, 1, 1, 700, 0, 9}, 0, kind, 1);
+      check(1, {1, 9000, 0, 0, 1, 3, 1, 40, 1, 2500, 0, 9}, 0, kind, 1);
+      check(90, {4, 4, 0, 0, 3, 3, 2, 2, 1, 1, 1, 1}, 1, kind, 2);
     }
   });
 }
@@ -115,10 +120,18 @@ TEST(Pool, NotANumber) {
       EXPECT_TRUE(std::isnan(y)) << at;
       PoolF32 s;
       s.window = {1, 30, 1, 15, 1, 2, 1, 2, 1, 1, 0, 0};
-      testing::Scratch scratch(pool_f32_scratch_bytes(s, 1, Sizes::kFixed));
+      testing::Scratch scratch(pool_f32_scratch_bytes(s, 1));
       std::vector<float> out(15);
       pool_f32(s, x.data(), out.data(), Parallel{}, scratch.data());
       for (int i = 0; i < 15; ++i) EXPECT_EQ(std::isnan(out[static_cast<size_t>(i)]), i == at / 2) << at;
+      s.window = {5, 6, 4, 5, 2, 2, 1, 1, 1, 1, 0, 0};  // the same as five rows
+      testing::Scratch more(pool_f32_scratch_bytes(s, 1));
+      std::vector<float> windows(20);
+      pool_f32(s, x.data(), windows.data(), Parallel{}, more.data());
+      for (int i = 0; i < 20; ++i) {
+        const int row = at / 6 - i / 5, column = at % 6 - i % 5;
+        EXPECT_EQ(std::isnan(windows[static_cast<size_t>(i)]), row >= 0 && row < 2 && column >= 0 && column < 2) << at;
+      }
     }
   });
 }
