@@ -241,6 +241,7 @@ TEST(CpuResize, SameBits) {
   const Scales scales[] = {{{1, 2, 5, 7}, {1, 1, 2, 2}},
                            {{2, 3, 4, 9}, {1, 1, 1.7f, 0.6f}},
                            {{1, 1, 16, 33}, {1, 1, 0.5f, 3}},
+                           {{2, 2, 3, 70}, {1, 1, 3, 2}},
                            {{3, 6}, {2.5f, 1}}};
   for_each_level([&](const char*) {
     for (const Scales& s : scales) {
@@ -258,9 +259,10 @@ TEST(CpuResize, SameBits) {
             const std::string kernel = mode == Mode::nearest ? "resize_nearest_planes" : "resize_f32_planes";
             Case(Op::kResize, pack<attrs::Resize>(a), {v.reals(s.x, -5, 5), kAbsent, factors})
                 .expect_same_bits(kernel, exclude ? 3 : 1);
-            if (mode == Mode::nearest) {
-              for (const DType t : {DType::kU8, DType::kF16, DType::kI64})
-                Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors}).expect_same_bits(kernel);
+            for (const DType t : {DType::kU8, DType::kI8, DType::kF16, DType::kI64}) {
+              if (mode != Mode::nearest && t != DType::kU8 && t != DType::kI8) continue;
+              Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors})
+                  .expect_same_bits(mode == Mode::nearest ? kernel : "resize_i8_planes", exclude ? 3 : 1);
             }
           }
         }
@@ -293,9 +295,10 @@ TEST(CpuResize, PixelsSameBits) {
         for (const int32_t slots : {1, 3})
           Case(Op::kResize, pack<attrs::Resize>(a), {v.reals(s.x, -5, 5), kAbsent, factors})
               .expect_same_bits(kernel, slots);
-        if (mode == Mode::nearest) {
-          for (const DType t : {DType::kU8, DType::kF16, DType::kI64})
-            Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors}).expect_same_bits(kernel);
+        for (const DType t : {DType::kU8, DType::kI8, DType::kF16, DType::kI64}) {
+          if (mode != Mode::nearest && t != DType::kU8 && t != DType::kI8) continue;
+          Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors})
+              .expect_same_bits(mode == Mode::nearest ? kernel : "resize_i8_pixels");
         }
       }
     }

@@ -1,5 +1,5 @@
-// Resize of two neighbouring axes: nearest for all plain types, linear and cubic for float32. They are the last two of
-// planes, or channels stand behind them.
+// Resize of two neighbouring axes: nearest for all plain types, linear and cubic for float32 and bytes. They are the
+// last two of planes, or channels stand behind them.
 #include "sdk/ops/resize/resize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/resample/resample.h"
@@ -24,10 +24,10 @@ int64_t tables_bytes(const attrs::Resize& a, const Shape& y) {
 }
 
 // `last`: the second of the two axes.
-int64_t rows_bytes(const attrs::Resize& a, const Shape& y, int last, int32_t slots) {
+int64_t rows_bytes(const attrs::Resize& a, const Shape& x, const Shape& y, int last, int32_t slots) {
   if (a.mode() == attrs::ResizeMode::nearest) return 0;
   return static_cast<int64_t>(
-      cpu::resample_f32_scratch_bytes(taps_of(a), y[last], product(y, last + 1, y.rank), slots));
+      cpu::resample_scratch_bytes(taps_of(a), x[last], y[last], product(y, last + 1, y.rank), slots));
 }
 
 // The scale of axis k may be 1: known where scales are constant or extents fixed, else found in the run.
@@ -67,9 +67,11 @@ int64_t scratch_bytes(const CpuQuery& q) {
   const auto& a = q.attrs<attrs::Resize>();
   const Shape& y = q.outputs[0].type.shape;
   int64_t most = int64_t{1024} * q.slots;  // above what an element, or a place on an axis, takes
-  for (int k = 0; k < y.rank; ++k) most = size_product(most, y[k] == 0 ? 1 : y[k]);
+  const Shape& x = q.inputs[0].type.shape;
+  for (int k = 0; k < y.rank; ++k) most = size_product(most, size_sum(x[k], y[k]));
+  if (most == 0) return 0;
   if (most < 0) return -1;  // extents beside a 0 can be of any size
-  return tables_bytes(a, y) + rows_bytes(a, y, last_resized(q), q.slots);
+  return tables_bytes(a, y) + rows_bytes(a, q.inputs[0].type.shape, y, last_resized(q), q.slots);
 }
 
 Axis axis_of(const ResizeAxis& axis, const ResizeTaps& taps) {
@@ -89,7 +91,7 @@ Status run(const KernelContext& ctx, const void*) {
   if (!make_resize_taps(a, axis, rank, ctx.scratch, taps))
     return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
   const int last = last_resized(rank, [&](int k) { return resizes_nothing(axis[k]); });
-  const int64_t rows = rows_bytes(a, y.shape, last, ctx.parallel.slots);
+  const int64_t rows = rows_bytes(a, x.shape, y.shape, last, ctx.parallel.slots);
   bool others = tables + rows > static_cast<int64_t>(ctx.scratch.size());  // sizes that only this run knew
   for (int k = 0; k < last - 1; ++k) others = others || !resizes_nothing(axis[k]);
   if (others) return find_ref(Op::kResize)->run(ctx);
@@ -101,7 +103,10 @@ Status run(const KernelContext& ctx, const void*) {
   if (a.mode() == attrs::ResizeMode::nearest) {
     cpu::pick_elements(p, x.data, y.data, dtype_bits(x.dtype) / 8, ctx.parallel);
   } else {
-    cpu::resample_f32(p, x.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data() + tables);
+    const auto elements = x.dtype == DType::kF32  ? cpu::Elements::kF32
+                          : x.dtype == DType::kU8 ? cpu::Elements::kU8
+                                                  : cpu::Elements::kI8;
+    cpu::resample(p, elements, x.data, y.data, ctx.parallel, ctx.scratch.data() + tables);
   }
   return Status::kOk;
 }
@@ -109,6 +114,8 @@ Status run(const KernelContext& ctx, const void*) {
 constexpr CpuKernel kNearest = {"resize_nearest_planes", 0, scratch_bytes, nullptr, run};
 constexpr CpuKernel kNearestPixels = {"resize_nearest_pixels", 0, scratch_bytes, nullptr, run};
 constexpr CpuKernel kSmooth = {"resize_f32_planes", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kSmoothBytes = {"resize_i8_planes", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kSmoothBytePixels = {"resize_i8_pixels", 0, scratch_bytes, nullptr, run};
 constexpr CpuKernel kSmoothPixels = {"resize_f32_pixels", 0, scratch_bytes, nullptr, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
@@ -130,7 +137,11 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     *reason = "";
     return planes ? &kNearest : &kNearestPixels;
   }
-  *reason = "linear and cubic are tuned for float32 alone";
+  *reason = "linear and cubic are tuned for float32 and bytes";
+  if (x.dtype == DType::kU8 || x.dtype == DType::kI8) {
+    *reason = "";
+    return planes ? &kSmoothBytes : &kSmoothBytePixels;
+  }
   if (x.dtype != DType::kF32) return nullptr;
   *reason = "";
   return planes ? &kSmooth : &kSmoothPixels;

@@ -442,7 +442,7 @@ struct Task {
     }
   }
 
-  // Outputs of steps [v0, v1) of the image; the last of them go on to the output's end. Products begin with step `from`.
+  // Outputs of steps [v0, v1) of the image; the last go on to the output's end. Products begin with step `from`.
   void finish(int64_t v0, int64_t v1, int64_t from, int64_t pitch) const {
     const int64_t stride = s.stride[b.axis], pad = s.pad[b.axis], size = s.out[b.axis];
     const int64_t end = v1 >= b.size ? size : most(0, least(v1 * stride - pad, size));

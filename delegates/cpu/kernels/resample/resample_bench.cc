@@ -22,7 +22,7 @@ struct Data {
     shape.depth = pixels ? channels : 1;
     x.assign(static_cast<size_t>(in * in * channels), 0.5f);
     y.assign(static_cast<size_t>(out * out * channels), 0.0f);
-    scratch.resize(resample_f32_scratch_bytes(taps, out, shape.depth, 1) + 64);
+    scratch.resize(resample_scratch_bytes(taps, in, out, shape.depth, 1) + 64);
   }
   void* memory() { return scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64; }
   Planes shape;
@@ -43,7 +43,7 @@ void nearest(benchmark::State& state, bool pixels) {
 void linear(benchmark::State& state, bool pixels) {
   Data d(state, 2, pixels);
   for (auto _ : state) {
-    resample_f32(d.shape, d.x.data(), d.y.data(), Parallel{}, d.memory());
+    resample(d.shape, Elements::kF32, d.x.data(), d.y.data(), Parallel{}, d.memory());
     benchmark::ClobberMemory();
   }
 }

@@ -34,9 +34,10 @@ TEST(Resample, SameBitsAsTheLoops) {
             Floats from(static_cast<size_t>(count * in_h * in_w)), to(static_cast<size_t>(count * out_h * out_w));
             testing::fill_uniform(from, 5);
             from[8] = INFINITY;  // behind a weight of 0 it must not show
-            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w, 1, slots));
+            testing::Scratch scratch(resample_scratch_bytes(taps_y, in_w, out_w, 1, slots));
             testing::Threads threads(slots);
-            resample_f32({count, y.axis, x.axis}, from.data(), to.data(), threads.parallel(), scratch.data());
+            resample({count, y.axis, x.axis}, Elements::kF32, from.data(), to.data(), threads.parallel(),
+                     scratch.data());
             const auto row_sum = [&](int64_t row, int64_t c) {
               if (taps_x == 1)
                 return static_cast<double>(from[static_cast<size_t>(row * in_w + x.first[static_cast<size_t>(c)])]);
@@ -82,15 +83,17 @@ TEST(Resample, PixelsAsPlanes) {
             Floats to(static_cast<size_t>(count * out_h * out_w * depth));
             testing::fill_uniform(from, 5);
             from[8] = INFINITY;
-            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w, depth, slots));
+            testing::Scratch scratch(resample_scratch_bytes(taps_y, in_w, out_w, depth, slots));
+            testing::Scratch other(resample_scratch_bytes(taps_y, in_w, out_w, 1, 1));
             testing::Threads threads(slots);
-            resample_f32({count, y.axis, x.axis, depth}, from.data(), to.data(), threads.parallel(), scratch.data());
+            resample({count, y.axis, x.axis, depth}, Elements::kF32, from.data(), to.data(), threads.parallel(),
+                     scratch.data());
             std::vector<float> plane(static_cast<size_t>(count * in_h * in_w));
             std::vector<float> wanted(static_cast<size_t>(count * out_h * out_w));
             const auto pixels = static_cast<size_t>(depth);
             for (size_t c = 0; c < pixels; ++c) {
               for (size_t i = 0; i < plane.size(); ++i) plane[i] = from[i * pixels + c];
-              resample_f32({count, y.axis, x.axis}, plane.data(), wanted.data(), Parallel{}, scratch.data());
+              resample({count, y.axis, x.axis}, Elements::kF32, plane.data(), wanted.data(), Parallel{}, other.data());
               for (size_t i = 0; i < wanted.size(); ++i) {
                 const float want = wanted[i], got = to[i * pixels + c];
                 ASSERT_TRUE(want == got || (std::isnan(want) && std::isnan(got)))
