@@ -255,18 +255,22 @@ void resample_rows(const Planes& s, Elements elements, const void* x, void* y, i
   resample_of<int8_t>(s, x, y, begin, end, memory);
 }
 
-// Each element twice.
-template <class T>
-void double_row(const void* from, int64_t count, void* to) {
-  const T* const x = static_cast<const T*>(from);
-  T* const y = static_cast<T*>(to);
-  const hn::ScalableTag<T> d;
+// Each element twice: vectors, from element i on. -> the first that is left.
+template <class D>
+HWY_INLINE int64_t double_by(D d, const hn::TFromD<D>* x, int64_t i, int64_t count, hn::TFromD<D>* y) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const auto v = hn::LoadU(d, x + i);
     hn::StoreInterleaved2(v, v, d, y + 2 * i);
   }
+  return i;
+}
+template <class T>
+void double_row(const void* from, int64_t count, void* to) {
+  const T* const x = static_cast<const T*>(from);
+  T* const y = static_cast<T*>(to);
+  int64_t i = double_by(hn::ScalableTag<T>(), x, 0, count, y);
+  i = double_by(hn::CappedTag<T, 8>(), x, i, count, y);
   for (; i < count; ++i) y[2 * i] = y[2 * i + 1] = x[i];
 }
 void double_elements(const void* x, int64_t count, int64_t bytes, void* y) {
