@@ -21,8 +21,6 @@
 #include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/top_k/top_k_generated.h"
-#include "sdk/ops/tree_ensemble/tree_ensemble.h"
-#include "sdk/ops/tree_ensemble/tree_ensemble_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
@@ -701,57 +699,6 @@ TEST(CpuOps, Selection) {
               Case(Op::kTopK, pack<attrs::TopK>(top), {x, count}, 2).expect_same_bits("top_k", slots);
             }
           }
-        }
-      }
-    }
-  }
-}
-
-// Forests of random trees, whose rows go alone and in eights: the reference's bits.
-TEST(CpuOps, Trees) {
-  std::mt19937 rng(3);
-  for (const Op op : {Op::kTreeEnsembleRegressor, Op::kTreeEnsembleClassifier}) {
-    for (const auto how : {attrs::TreeAggregate::Sum, attrs::TreeAggregate::Average, attrs::TreeAggregate::Max}) {
-      for (const uint8_t mode : {0, 1, 2, 3}) {
-        attrs::TreeEnsembleT t;
-        t.targets = 3;
-        t.aggregate = how;
-        t.base_values = {0.5, -0.25, 0.125};
-        t.transform = mode == 0 ? attrs::TreeTransform::Softmax : attrs::TreeTransform::None;
-        t.leaf_begin = {0};
-        for (int tree = 0; tree < 21; ++tree) {
-          t.roots.push_back(static_cast<uint32_t>(t.features.size()));
-          const auto first = static_cast<uint32_t>(t.features.size());
-          const uint32_t nodes = 1 + rng() % 30;
-          for (uint32_t i = 0; i < nodes; ++i) {
-            t.features.push_back(rng() % 5);
-            t.modes.push_back(mode);
-            t.thresholds.push_back(static_cast<float>(rng() % 9) / 4 - 1);
-            t.missing_true.push_back(static_cast<uint8_t>(rng() % 2));
-            for (auto* const side : {&t.true_children, &t.false_children}) {
-              const uint32_t child = 2 * i + (side == &t.true_children ? 1 : 2);
-              if (child < nodes) {
-                side->push_back(first + child);
-                continue;
-              }
-              side->push_back(kTreeLeaf | static_cast<uint32_t>(t.leaf_begin.size() - 1));
-              for (uint32_t k = 0; k < 1 + rng() % 2; ++k) {
-                t.vote_targets.push_back(rng() % 3);
-                t.vote_weights.push_back(static_cast<float>(rng() % 100) / 7);
-              }
-              t.leaf_begin.push_back(static_cast<uint32_t>(t.vote_targets.size()));
-            }
-          }
-        }
-        const bool classifies = op == Op::kTreeEnsembleClassifier;
-        if (classifies) t.labels_integers = {7, 8, 9};
-        Values v(mode);
-        for (const int64_t rows : {1, 7, 8, 29}) {
-          TestTensor x = v.reals({rows, 5}, -1.5f, 1.5f);
-          const float nan = NAN;
-          std::memcpy(x.bytes.data(), &nan, sizeof nan);
-          for (const int32_t slots : {1, 3})
-            Case(op, pack<attrs::TreeEnsemble>(t), {x}, classifies ? 2 : 1).expect_same_bits("trees_f32", slots);
         }
       }
     }

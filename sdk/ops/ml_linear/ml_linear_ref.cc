@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "sdk/ops/kernel.h"
+#include "sdk/ops/ml_linear/finish.h"
 #include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/tree_ensemble/scores.h"
 
@@ -21,13 +21,16 @@ Row row(const Tensor& x, int64_t r) {
 }
 int64_t row_count(const Tensor& x) { return x.shape.rank == 2 ? x.shape[0] : 1; }
 
-// A list is absent where the model has no features.
-const float* data_of(const ::flatbuffers::Vector<float>* list) { return list == nullptr ? nullptr : list->data(); }
-
-double dot(const Row& x, const float* w) {
-  double sum = 0;
-  for (int64_t k = 0; k < x.features; ++k) sum += x[k] * static_cast<double>(w[k]);
-  return sum;
+// The sums that a row is finished from.
+void sums_of(const MlVectors& v, const Row& x, double* sums) {
+  for (int64_t j = 0; j < v.count; ++j, ++sums) {
+    const float* const w = v.data + j * v.features;
+    *sums = 0;
+    for (int64_t k = 0; k < x.features; ++k) {
+      const double d = x[k] - static_cast<double>(w[k]);
+      *sums += v.squared ? d * d : x[k] * static_cast<double>(w[k]);
+    }
+  }
 }
 
 template <class A>
@@ -60,82 +63,32 @@ void split_score(attrs::TreeTransform transform, double s, double first, double*
   }
 }
 
-void linear_scores(const attrs::Linear& a, const Row& x, double* s) {
-  for (uint32_t k = 0; k < a.rows(); ++k) {
-    s[k] = dot(x, data_of(a.coefficients()) + k * static_cast<uint64_t>(x.features));
-    if (a.intercepts() != nullptr) s[k] += static_cast<double>(a.intercepts()->Get(k));
-  }
+void add_intercepts(const attrs::Linear& a, double* s) {
+  for (uint32_t k = 0; a.intercepts() != nullptr && k < a.rows(); ++k)
+    s[k] += static_cast<double>(a.intercepts()->Get(k));
 }
 
-Status run_linear_regressor(const KernelContext& ctx) {
-  const auto& a = ctx.attrs<attrs::Linear>();
-  const Tensor& x = *ctx.in(0);
-  double* s = reinterpret_cast<double*>(ctx.scratch.data());
-  for (int64_t r = 0, n = row_count(x); r < n; ++r) {
-    linear_scores(a, row(x, r), s);
-    if (a.rows() > 1 || a.transform() == attrs::TreeTransform::Probit) transform_scores(a.transform(), s, a.rows());
-    put_scores(ctx.out(0), r, s, a.rows());
-  }
-  return Status::kOk;
+double power(double base, double degree) {
+  if (degree != rint(degree) || degree < 0 || degree > 8) return pow(base, degree);
+  double product = 1;
+  for (double i = 0; i < degree; ++i) product *= base;
+  return product;
 }
 
-Status run_linear_classifier(const KernelContext& ctx) {
-  const auto& a = ctx.attrs<attrs::Linear>();
-  const Tensor& x = *ctx.in(0);
-  double* s = reinterpret_cast<double*>(ctx.scratch.data());
-  for (int64_t r = 0, n = row_count(x); r < n; ++r) {
-    linear_scores(a, row(x, r), s);
-    if (a.rows() == 1) {
-      put_label(a, ctx.out(0), r, s[0] > 0 ? 1 : 0);
-      split_score(a.transform(), s[0], 1 - s[0], s);
-      put_scores(ctx.out(1), r, s, 2);
-    } else {
-      put_label(a, ctx.out(0), r, static_cast<uint32_t>(greatest(s, a.rows())));
-      transform_scores(a.transform(), s, a.rows());
-      put_scores(ctx.out(1), r, s, a.rows());
-    }
-  }
-  return Status::kOk;
-}
-
-int64_t scratch_linear(const KernelQuery& query) {
-  return static_cast<int64_t>(query.attrs<attrs::Linear>().rows() + uint64_t{1}) * static_cast<int64_t>(sizeof(double));
-}
-
-double kernel(const attrs::Svm& a, const Row& x, const float* v) {
+// From the sum of products, or for Rbf that of squared differences.
+double kernel(const attrs::Svm& a, double sum) {
   const double gamma = static_cast<double>(a.gamma()), coef0 = static_cast<double>(a.coef0());
   switch (a.kernel()) {
     case attrs::SvmKernel::Linear:
-      return dot(x, v);
+      return sum;
     case attrs::SvmKernel::Poly:
-      return pow(gamma * dot(x, v) + coef0, static_cast<double>(a.degree()));
+      return power(gamma * sum + coef0, static_cast<double>(a.degree()));
     case attrs::SvmKernel::Sigmoid:
-      return tanh(gamma * dot(x, v) + coef0);
-    case attrs::SvmKernel::Rbf: {
-      double sum = 0;
-      for (int64_t k = 0; k < x.features; ++k)
-        sum += (x[k] - static_cast<double>(v[k])) * (x[k] - static_cast<double>(v[k]));
+      return tanh(gamma * sum + coef0);
+    case attrs::SvmKernel::Rbf:
       return exp(-gamma * sum);
-    }
   }
   return 0;
-}
-
-Status run_svm_regressor(const KernelContext& ctx) {
-  const auto& a = ctx.attrs<attrs::Svm>();
-  const Tensor& x = *ctx.in(0);
-  for (int64_t r = 0, n = row_count(x); r < n; ++r) {
-    const Row at = row(x, r);
-    double s = a.vectors() > 0 || a.coefficients() == nullptr ? 0 : dot(at, a.coefficients()->data());
-    for (uint32_t j = 0; j < a.vectors(); ++j) {
-      s += static_cast<double>(a.coefficients()->Get(j)) *
-           kernel(a, at, data_of(a.supports()) + j * static_cast<uint64_t>(at.features));
-    }
-    s += static_cast<double>(a.rho()->Get(0));
-    if (a.one_class()) s = s > 0 ? 1 : -1;
-    put_scores(ctx.out(0), r, &s, 1);
-  }
-  return Status::kOk;
 }
 
 // Probabilities p of k classes from those of their pairs, r[i][j] = P(i | i or j): minimises
@@ -172,7 +125,7 @@ void couple(int64_t k, const double* r, double* q, double* qp, double* p) {
   }
 }
 
-// The parts of a classifier's scratch memory, in doubles.
+// The parts of a classifier's memory, in doubles.
 struct SvmScratch {
   int64_t classes, pairs, vectors, columns;
   explicit SvmScratch(const attrs::Svm& a)
@@ -182,95 +135,161 @@ struct SvmScratch {
         vectors(static_cast<int64_t>(a.vectors())) {
     columns = classes == 2 || vectors == 0 || a.prob_a() != nullptr ? classes : pairs;
   }
-  // kernels, votes, scores of the pairs (of the classes without vectors), r, q, qp, p
+  // votes, scores of the pairs, r, q, qp, p
   int64_t doubles() const {
-    return vectors + classes + (pairs > classes ? pairs : classes) + 2 * classes * classes + 2 * classes;
+    return classes + (pairs > classes ? pairs : classes) + 2 * classes * classes + 2 * classes;
   }
 };
 
-Status run_svm_classifier(const KernelContext& ctx) {
+}  // namespace
+
+MlVectors ml_vectors(Op op, Span<const uint8_t> attributes) {
+  MlVectors v;
+  const ::flatbuffers::Vector<float>* list = nullptr;
+  if (op == Op::kLinearClassifier || op == Op::kLinearRegressor) {
+    const auto& a = *::flatbuffers::GetRoot<attrs::Linear>(attributes.data());
+    list = a.coefficients();
+    v.count = a.rows();
+  } else {
+    const auto& a = *::flatbuffers::GetRoot<attrs::Svm>(attributes.data());
+    const bool supports = a.vectors() > 0;
+    list = supports ? a.supports() : a.coefficients();
+    v.squared = supports && a.kernel() == attrs::SvmKernel::Rbf;
+    v.count = supports ? a.vectors() : 1;
+    if (op == Op::kSVMClassifier) {
+      const SvmScratch size(a);
+      if (!supports) v.count = size.classes;
+      v.more = size.doubles();
+    }
+  }
+  v.more += 2;                    // a classifier of one row makes two scores
+  if (list == nullptr) return v;  // a model without features
+  v.data = list->data();
+  v.features = static_cast<int64_t>(list->size()) / v.count;
+  return v;
+}
+
+void finish_linear_regressor(const KernelContext& ctx, int64_t r, double* s) {
+  const auto& a = ctx.attrs<attrs::Linear>();
+  add_intercepts(a, s);
+  if (a.rows() > 1 || a.transform() == attrs::TreeTransform::Probit) transform_scores(a.transform(), s, a.rows());
+  put_scores(ctx.out(0), r, s, a.rows());
+}
+
+void finish_linear_classifier(const KernelContext& ctx, int64_t r, double* s) {
+  const auto& a = ctx.attrs<attrs::Linear>();
+  add_intercepts(a, s);
+  if (a.rows() == 1) {
+    put_label(a, ctx.out(0), r, s[0] > 0 ? 1 : 0);
+    split_score(a.transform(), s[0], 1 - s[0], s);
+    put_scores(ctx.out(1), r, s, 2);
+  } else {
+    put_label(a, ctx.out(0), r, static_cast<uint32_t>(greatest(s, a.rows())));
+    transform_scores(a.transform(), s, a.rows());
+    put_scores(ctx.out(1), r, s, a.rows());
+  }
+}
+
+void finish_svm_regressor(const KernelContext& ctx, int64_t r, double* sums) {
   const auto& a = ctx.attrs<attrs::Svm>();
-  const Tensor& x = *ctx.in(0);
+  double s = 0;
+  if (a.vectors() == 0) s = sums[0];
+  for (uint32_t j = 0; j < a.vectors(); ++j) s += static_cast<double>(a.coefficients()->Get(j)) * kernel(a, sums[j]);
+  s += static_cast<double>(a.rho()->Get(0));
+  if (a.one_class()) s = s > 0 ? 1 : -1;
+  put_scores(ctx.out(0), r, &s, 1);
+}
+
+void finish_svm_classifier(const KernelContext& ctx, int64_t n, double* kernels) {
+  const auto& a = ctx.attrs<attrs::Svm>();
   const SvmScratch size(a);
   const int64_t classes = size.classes;
-  double* kernels = reinterpret_cast<double*>(ctx.scratch.data());
-  double* votes = kernels + size.vectors;
-  double* scores = votes + classes;
-  double* r = scores + (size.pairs > classes ? size.pairs : classes);
-  double *q = r + classes * classes, *qp = q + classes * classes, *p = qp + classes;
-  for (int64_t n = 0, count = row_count(x); n < count; ++n) {
-    const Row at = row(x, n);
-    const auto stride = static_cast<uint64_t>(at.features);
-    if (size.vectors == 0) {
-      for (int64_t c = 0; c < classes; ++c) {
-        scores[c] = dot(at, data_of(a.coefficients()) + static_cast<uint64_t>(c) * stride) +
-                    static_cast<double>(a.rho()->Get(0));
+  if (size.vectors == 0) {
+    double* const scores = kernels;
+    for (int64_t c = 0; c < classes; ++c) scores[c] += static_cast<double>(a.rho()->Get(0));
+    put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(scores, classes)));
+    transform_scores(a.transform(), scores, classes);
+    put_scores(ctx.out(1), n, scores, classes);
+    return;
+  }
+  double *const votes = kernels + size.vectors, *const scores = votes + classes;
+  double* const r = scores + (size.pairs > classes ? size.pairs : classes);
+  double *const q = r + classes * classes, *const qp = q + classes * classes, *const p = qp + classes;
+  for (uint32_t j = 0; j < a.vectors(); ++j) kernels[j] = kernel(a, kernels[j]);
+  for (int64_t c = 0; c < classes; ++c) votes[c] = 0;
+  const float* coefficients = a.coefficients()->data();
+  int64_t pair = 0, begin_i = 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    const int64_t end_i = begin_i + a.vectors_per_class()->Get(static_cast<uint32_t>(i));
+    int64_t begin_j = end_i;
+    for (int64_t j = i + 1; j < classes; ++j, ++pair) {
+      const int64_t end_j = begin_j + a.vectors_per_class()->Get(static_cast<uint32_t>(j));
+      double s = static_cast<double>(a.rho()->Get(static_cast<uint32_t>(pair)));
+      for (int64_t v = begin_i; v < end_i; ++v)
+        s += static_cast<double>(coefficients[(j - 1) * size.vectors + v]) * kernels[v];
+      for (int64_t v = begin_j; v < end_j; ++v)
+        s += static_cast<double>(coefficients[i * size.vectors + v]) * kernels[v];
+      scores[pair] = s;
+      votes[s > 0 ? i : j] += 1;
+      if (a.prob_a() != nullptr) {
+        const auto at_pair = static_cast<uint32_t>(pair);
+        const double v =
+            s * static_cast<double>(a.prob_a()->Get(at_pair)) + static_cast<double>(a.prob_b()->Get(at_pair));
+        const double pi = 1 - logistic(v);
+        r[i * classes + j] =
+            pi < 1e-7 ? 1e-7 : (pi > 1 - 1e-7 ? 1 - 1e-7 : pi);  // libsvm's bound keeps `couple` finite
+        r[j * classes + i] = 1 - r[i * classes + j];
       }
-      put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(scores, classes)));
-      transform_scores(a.transform(), scores, classes);
-      put_scores(ctx.out(1), n, scores, classes);
-      continue;
+      begin_j = end_j;
     }
-    for (uint32_t j = 0; j < a.vectors(); ++j) kernels[j] = kernel(a, at, data_of(a.supports()) + j * stride);
-    for (int64_t c = 0; c < classes; ++c) votes[c] = 0;
-    const float* coefficients = a.coefficients()->data();
-    int64_t pair = 0, begin_i = 0;
-    for (int64_t i = 0; i < classes; ++i) {
-      const int64_t end_i = begin_i + a.vectors_per_class()->Get(static_cast<uint32_t>(i));
-      int64_t begin_j = end_i;
-      for (int64_t j = i + 1; j < classes; ++j, ++pair) {
-        const int64_t end_j = begin_j + a.vectors_per_class()->Get(static_cast<uint32_t>(j));
-        double s = static_cast<double>(a.rho()->Get(static_cast<uint32_t>(pair)));
-        for (int64_t v = begin_i; v < end_i; ++v)
-          s += static_cast<double>(coefficients[(j - 1) * size.vectors + v]) * kernels[v];
-        for (int64_t v = begin_j; v < end_j; ++v)
-          s += static_cast<double>(coefficients[i * size.vectors + v]) * kernels[v];
-        scores[pair] = s;
-        votes[s > 0 ? i : j] += 1;
-        if (a.prob_a() != nullptr) {
-          const auto at_pair = static_cast<uint32_t>(pair);
-          const double v =
-              s * static_cast<double>(a.prob_a()->Get(at_pair)) + static_cast<double>(a.prob_b()->Get(at_pair));
-          const double pi = 1 - logistic(v);
-          r[i * classes + j] =
-              pi < 1e-7 ? 1e-7 : (pi > 1 - 1e-7 ? 1 - 1e-7 : pi);  // libsvm's bound keeps `couple` finite
-          r[j * classes + i] = 1 - r[i * classes + j];
-        }
-        begin_j = end_j;
-      }
-      begin_i = end_i;
-    }
-    put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(votes, classes)));
-    double* out = scores;
-    if (a.prob_a() != nullptr) {
-      couple(classes, r, q, qp, p);
-      transform_scores(a.transform(), p, classes);
-      out = p;
-    } else if (classes == 2) {
-      const bool softmax =
-          a.transform() == attrs::TreeTransform::Softmax || a.transform() == attrs::TreeTransform::SoftmaxZero;
-      split_score(a.transform(), scores[0], softmax ? 1 - scores[0] : -scores[0], scores);
-    } else {
-      transform_scores(a.transform(), scores, size.pairs);
-    }
-    put_scores(ctx.out(1), n, out, size.columns);
+    begin_i = end_i;
+  }
+  put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(votes, classes)));
+  double* out = scores;
+  if (a.prob_a() != nullptr) {
+    couple(classes, r, q, qp, p);
+    transform_scores(a.transform(), p, classes);
+    out = p;
+  } else if (classes == 2) {
+    const bool softmax =
+        a.transform() == attrs::TreeTransform::Softmax || a.transform() == attrs::TreeTransform::SoftmaxZero;
+    split_score(a.transform(), scores[0], softmax ? 1 - scores[0] : -scores[0], scores);
+  } else {
+    transform_scores(a.transform(), scores, size.pairs);
+  }
+  put_scores(ctx.out(1), n, out, size.columns);
+}
+
+namespace {
+
+template <MlFinish kFinish, Op kOp>
+Status run(const KernelContext& ctx) {
+  const Tensor& x = *ctx.in(0);
+  double* const sums = reinterpret_cast<double*>(ctx.scratch.data());
+  const MlVectors v = ml_vectors(kOp, ctx.attr_bytes);
+  for (int64_t r = 0, n = row_count(x); r < n; ++r) {
+    sums_of(v, row(x, r), sums);
+    kFinish(ctx, r, sums);
   }
   return Status::kOk;
 }
 
-int64_t scratch_svm(const KernelQuery& query) {
-  return SvmScratch(query.attrs<attrs::Svm>()).doubles() * static_cast<int64_t>(sizeof(double));
+template <Op kOp>
+int64_t scratch(const KernelQuery& query) {
+  return ml_vectors(kOp, query.attr_bytes).doubles() * static_cast<int64_t>(sizeof(double));
 }
 
 }  // namespace
 
 extern const RefKernel kLinearClassifierRef;
-const RefKernel kLinearClassifierRef = {run_linear_classifier, scratch_linear};
+const RefKernel kLinearClassifierRef = {run<finish_linear_classifier, Op::kLinearClassifier>,
+                                        scratch<Op::kLinearClassifier>};
 extern const RefKernel kLinearRegressorRef;
-const RefKernel kLinearRegressorRef = {run_linear_regressor, scratch_linear};
+const RefKernel kLinearRegressorRef = {run<finish_linear_regressor, Op::kLinearRegressor>,
+                                       scratch<Op::kLinearRegressor>};
 extern const RefKernel kSVMClassifierRef;
-const RefKernel kSVMClassifierRef = {run_svm_classifier, scratch_svm};
+const RefKernel kSVMClassifierRef = {run<finish_svm_classifier, Op::kSVMClassifier>, scratch<Op::kSVMClassifier>};
 extern const RefKernel kSVMRegressorRef;
-const RefKernel kSVMRegressorRef = {run_svm_regressor, nullptr};
+const RefKernel kSVMRegressorRef = {run<finish_svm_regressor, Op::kSVMRegressor>, scratch<Op::kSVMRegressor>};
 
 }  // namespace vireo
