@@ -13,9 +13,10 @@ namespace vireo::cpu {
 constexpr int64_t kPoolFloats = 2048;  // of lines at a time: twice that is half of a first-level cache
 constexpr int64_t kPoolSlack = 32;     // what vectors read beyond
 
-// What `columns` outputs see of a line.
+// What `columns` outputs see of a line; a multiple of small strides, so that windows of several lines are picked alike.
 inline int64_t pool_line(const Window& w, int64_t columns) {
-  return (columns - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1;
+  const int64_t seen = (columns - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1;
+  return w.stride_w > 4 ? seen : (seen + w.stride_w - 1) / w.stride_w * w.stride_w;
 }
 // Outputs of a line at a time, and lines.
 inline int64_t pool_columns(const Window& w) {
@@ -58,6 +59,7 @@ template <bool kIsMax, class Load>
 HWY_INLINE VF join_taps(int64_t taps, const Load& load) {
   const DF d;
   VF acc = load(0);
+  if (taps == 1) return acc;
   if constexpr (kIsMax) {
     auto nan = hn::IsNaN(acc);
     int64_t t = 1;
@@ -101,9 +103,13 @@ template <bool kIsMax>
 HWY_INLINE void pick(const float* from, int64_t stride, int64_t count, const float* factors, float* to) {
   const DF d;
   int64_t i = 0;
-  for (; stride <= 2 && i + kLanes <= count; i += kLanes) {
-    VF v = hn::LoadU(d, from + i * stride), odd;
-    if (stride == 2) hn::LoadInterleaved2(d, from + 2 * i, v, odd);
+  for (; stride <= 4 && i + kLanes <= count; i += kLanes) {
+    const float* const x = from + i * stride;
+    VF v, rest;
+    if (stride == 1) v = hn::LoadU(d, x);
+    if (stride == 2) hn::LoadInterleaved2(d, x, v, rest);
+    if (stride == 3) hn::LoadInterleaved3(d, x, v, rest, rest);
+    if (stride == 4) hn::LoadInterleaved4(d, x, v, rest, rest, rest);
     hn::StoreU(kIsMax ? v : hn::Mul(v, hn::LoadU(d, factors + i)), d, to + i);
   }
   for (; i < count; ++i) to[i] = kIsMax ? from[i * stride] : from[i * stride] * factors[i];
@@ -113,6 +119,7 @@ HWY_INLINE void pick(const float* from, int64_t stride, int64_t count, const flo
 struct PoolColumns {
   int64_t x0, columns, wide, left, inside;
   const float *along, *factors;  // inputs that a window sees along a line; one over as many in a whole window
+  bool joined;                   // outputs of lines that follow each other do, too: `factors` has those of all lines
 };
 
 // Output rows [row0, row0 + rows) of the planes. Each line is joined over the rows of its window first. Those lines
@@ -156,11 +163,12 @@ void pool_block(const PoolF32& s, const float* x, float* y, int64_t row0, int64_
   }
   at = row0 % w.out_h;
   float* to = y + row0 * w.out_w + c.x0;
-  for (int64_t r = 0; r < rows; ++r, to += w.out_w) {
+  if (c.joined) pick<kIsMax>(joined, w.stride_w, rows * w.out_w, c.factors, to);
+  for (int64_t r = 0; (!kIsMax || !c.joined) && r < rows; ++r, to += w.out_w) {
     const float* const line = joined + r * c.wide;
     const int64_t high = kIsMax ? w.kernel_h : seen(begin_of(at) + top, w.kernel_h, w.dilation_h, height);
     if (high == w.kernel_h) {
-      pick<kIsMax>(line, w.stride_w, c.columns, c.factors, to);
+      if (!c.joined) pick<kIsMax>(line, w.stride_w, c.columns, c.factors, to);
     } else {
       for (int64_t i = 0; i < c.columns; ++i) to[i] = line[i * w.stride_w] / (static_cast<float>(high) * c.along[i]);
     }
@@ -190,6 +198,10 @@ void pool_planes(const PoolF32& s, const float* x, float* y, int64_t begin, int6
       factors[i] = 1 / (static_cast<float>(w.kernel_h) * along[i]);
     }
     const int64_t rows = pool_rows(w, c.columns), first_row = begin * w.out_h;
+    c.joined = c.columns == w.out_w && c.wide == w.out_w * w.stride_w;
+    for (int64_t i = c.columns;
+         !is_max && c.joined && i < (rows < end_row - first_row ? rows : end_row - first_row) * c.columns; ++i)
+      factors[i] = factors[i - c.columns];
     for (int64_t r = 0; r < rows && r < end_row - first_row; ++r) {
       float* const line = lines + r * c.wide;
       fill_line(is_max ? -HUGE_VALF : 0, c.left, line);
@@ -254,7 +266,8 @@ namespace {
 // Lines before and after columns are joined, and divisors.
 size_t slot_bytes(const PoolF32& s) {
   const int64_t out_w = s.window.out_w, columns = out_w < kPoolFloats ? out_w : kPoolFloats;
-  return (static_cast<size_t>(2 * pool_line_floats(s) + 2 * (columns + kPoolSlack)) * sizeof(float) + 63) & ~size_t{63};
+  const int64_t divisors = s.kind == PoolKind::kMax ? 0 : columns + pool_line_floats(s);
+  return (static_cast<size_t>(2 * pool_line_floats(s) + divisors + 2 * kPoolSlack) * sizeof(float) + 63) & ~size_t{63};
 }
 bool empty(const PoolF32& s) { return s.planes <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0; }
 
