@@ -373,10 +373,12 @@ TEST(ConvTranspose, StripsStridesAndEdges) {
         check(flat(1, 4, 4, 4, 9, 21, 4, 4, stride, 1, 1), true, slots, relu);     // one channel a filter
         check(flat(1, 12, 3, 1, 1, 1, 4, 4, stride, 1, 0), true, slots, relu, 1);  // one pixel
         check(flat(2, 12, 3, 1, 2, 3, 4, 4, stride, 2, 1), true, slots);           // few
+        check(flat(1, 4, 9, 1, 20, 3, 3, 4, stride, 1, 1), true, slots, relu, 1);  // short lines
         check(flat(1, 2, 3, 1, 7, 300, 3, 3, stride, 1, 1), true, slots, {}, 2);   // lines in pieces
       }
       check(flat(1, 9, 2, 1, 96, 64, 9, 9, 3, 1, 4), true, slots, relu, 3);
       check({1, 4, 3, 1, {1, 1, 40}, {1, 5, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1}}, true, slots, relu, 1);
+      check({1, 6, 4, 1, {3, 4, 3}, {2, 3, 3}, {2, 2, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}}, true, slots, relu, 1);
       check({2, 6, 4, 2, {3, 4, 5}, {2, 3, 3}, {2, 2, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}}, true, slots, relu, 1);
     }
   });

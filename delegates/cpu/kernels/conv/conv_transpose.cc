@@ -268,6 +268,7 @@ constexpr int64_t kFloats = 64 * 1024;  // 256 KiB of products, and of filters, 
 constexpr int64_t kSlack = 64;          // what vectors read beyond their operands
 constexpr int64_t kFewPixels = 8;
 constexpr int64_t kFewChannels = 2;
+constexpr int64_t kNarrow = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -376,6 +377,32 @@ size_t slot_bound(const ConvF32& s) {
   return bytes_of(b);
 }
 
+// Lines so short that a gathered one fills no vector: products are added where they belong, one by one.
+bool is_narrow(const ConvF32& s, const Blocks& b) {
+  return !b.scaled && b.strip == b.size && b.parts == 1 && b.axis == 1 && s.in[2] <= kNarrow;
+}
+
+void scatter(const ConvF32& s, const float* products, int64_t channels, const float* bias, float* y) {
+  const int64_t out_area = area(s.out);
+  for (int64_t c = 0; c < channels; ++c, y += out_area) {
+    for (int64_t i = 0; i < out_area; ++i) y[i] = bias != nullptr ? bias[c] : 0;
+    for (int64_t tap = 0, taps = area(s.kernel); tap < taps; ++tap, products += area(s.in)) {
+      const int64_t k[3] = {tap / (s.kernel[1] * s.kernel[2]), tap / s.kernel[2] % s.kernel[1], tap % s.kernel[2]};
+      const int64_t x0 = k[2] * s.dilation[2] - s.pad[2], step = s.stride[2];
+      const int64_t first = x0 < 0 ? ceil_div(-x0, step) : 0;
+      const int64_t last = least(s.in[2], s.out[2] > x0 ? ceil_div(s.out[2] - x0, step) : 0);
+      const float* from = products;
+      for (int64_t line = 0; line < s.in[0] * s.in[1]; ++line, from += s.in[2]) {
+        const int64_t z = line / s.in[1] * s.stride[0] - s.pad[0] + k[0] * s.dilation[0];
+        const int64_t row = line % s.in[1] * s.stride[1] - s.pad[1] + k[1] * s.dilation[1];
+        if (z < 0 || z >= s.out[0] || row < 0 || row >= s.out[1]) continue;
+        float* const to = y + (z * s.out[1] + row) * s.out[2] + x0;
+        for (int64_t i = first; i < last; ++i) to[i * step] += from[i];
+      }
+    }
+  }
+}
+
 size_t up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
 
 // One block of channels of one image and group, part `part` of it.
@@ -457,6 +484,8 @@ struct Task {
       for (int64_t i = 0; i < channels * out_area; ++i) y[i] = bias != nullptr ? bias[i / out_area] : 0;
     } else if (b.single) {
       for (int64_t i = 0; bias != nullptr && i < channels * out_area; ++i) y[i] += bias[i / out_area];
+    } else if (is_narrow(s, b)) {
+      scatter(s, products, channels, bias, y);
     } else {
       Addends a;
       a.data = b.scaled ? x : products;
