@@ -41,6 +41,7 @@
 #include "converter/passes/simplify/merge_pad.h"
 #include "converter/passes/simplify/merge_shared_gemm.h"
 #include "converter/passes/simplify/simplify_shapes.h"
+#include "converter/passes/simplify/turn_transposed.h"
 #include "converter/passes/simplify/unflatten_gemm.h"
 #include "sdk/ops/control/control_generated.h"
 
@@ -97,6 +98,7 @@ const Pass* const kBetween[] = {
     // Kernels and all that follows know products of matrices.
     &kLiftVectors,
     // When pads are what they will be; before the layout is weighed. A node stays one, so it measures as before.
+    &kTurnTransposed,
     &kCropFilters,
     // Files that another optimiser saved have views around their products, which would hide what stands behind them.
     &kUnflattenGemm,

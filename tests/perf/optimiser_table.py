@@ -43,7 +43,7 @@ GROUPS = {
     "attention": ["recognise_attention", "recognise_rotary", "join_cache", "recognise_causal",
                   "pack_attention"],
     "movement": ["recognise_shuffle", "sink_transposes"],
-    "convolutions": ["fold_batch_norm", "merge_pad", "crop_filters"],
+    "convolutions": ["fold_batch_norm", "merge_pad", "turn_transposed", "crop_filters"],
     "merged products": ["merge_shared_gemm"],
     "integers": ["sink_dequantize", "fold_quantization", "merge_tables", "fuse_dynamic_quantization"],
     "epilogues": ["unflatten_gemm", "fuse_epilogue", "fuse_norm"],
