@@ -6,6 +6,7 @@ import pty
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 import support
@@ -302,6 +303,10 @@ class Bench(unittest.TestCase):
         self.assertEqual(order, sorted(order))
 
 
+# Starts a program and prints its peak of resident memory. A small process does it: a child's peak counts what its parent holds.
+PEAK = "import os,sys; p = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, s, r = os.wait4(p, 0); print(s, r.ru_maxrss)"
+
+
 class Forests(unittest.TestCase):
     @unittest.skipIf(REASON, REASON)
     def test_trees_count_as_weights(self):
@@ -324,6 +329,37 @@ class Forests(unittest.TestCase):
         for weights in (report["constant_bytes"], facts["weight_bytes"]):
             self.assertGreater(weights, least)
             self.assertLess(weights, facts["file_bytes"])
+
+    @unittest.skipIf(REASON, REASON)
+    @unittest.skipIf(support.PRELOAD, "a sanitizer's own memory is part of what a process holds")
+    def test_memory_of_a_conversion(self):
+        """A file that is one node: protobuf's lists of it take four times the file; the importer reads them one by one."""
+        import onnx
+        from onnx import TensorProto, helper
+        trees, leaves = 600, 128
+        inner, of_tree = leaves - 1, range(2 * leaves - 1)
+        each = {"nodes_nodeids": of_tree, "nodes_featureids": [i % 50 if i < inner else 0 for i in of_tree],
+                "nodes_modes": ["BRANCH_LEQ" if i < inner else "LEAF" for i in of_tree], "nodes_values": [i / 100 for i in of_tree],
+                "nodes_truenodeids": [2 * i + 1 if i < inner else 0 for i in of_tree], "nodes_falsenodeids": [2 * i + 2 if i < inner else 0 for i in of_tree],
+                "nodes_hitrates": [1.0 for _ in of_tree], "nodes_missing_value_tracks_true": [0 for _ in of_tree],
+                "target_nodeids": of_tree[inner:], "target_ids": [0] * leaves, "target_weights": [i / 7 for i in range(leaves)]}
+        lists = {name: list(values) * trees for name, values in each.items()}
+        lists["nodes_treeids"] = [tree for tree in range(trees) for _ in of_tree]
+        lists["target_treeids"] = [tree for tree in range(trees) for _ in range(leaves)]
+        node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **lists)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 50])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1])])
+        path = ROOM / "large_forest.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=9), path)
+
+        def peak(*words):
+            done = subprocess.run([sys.executable, "-S", "-c", PEAK, support.VIREO, *map(str, words)], capture_output=True, text=True, check=True)
+            status, kib = done.stdout.split()[-2:]
+            self.assertEqual(status, "0", done.stderr)
+            return int(kib) * 1024
+
+        more = peak("convert", path, "-o", ROOM / "large_forest.vireo") - peak("--version")
+        self.assertLess(more, 6.5 * path.stat().st_size)
 
 
 class Progress(unittest.TestCase):

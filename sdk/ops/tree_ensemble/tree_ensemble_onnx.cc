@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sdk/ops/shared/value_reader.h"
@@ -24,16 +25,17 @@ struct Node {
   double threshold = 0;
   bool missing_true = false;
   uint32_t child[2] = {0, 0};  // false, true
-  std::vector<double> members;
 };
 struct Vote {
-  uint32_t target;
+  uint32_t leaf, target;
   double weight;
 };
 struct Forest {
   std::vector<Node> nodes;
-  std::vector<std::vector<Vote>> leaves;
+  uint32_t leaves = 0;
+  std::vector<Vote> votes;  // those of a leaf in their order
   std::vector<uint32_t> roots;
+  std::map<uint32_t, std::vector<double>> members;  // of nodes that ask for one of a set
 };
 
 Status bad(ImportContext& ctx, const std::string& what) { return ctx.fail(Status::kInvalidModel, what); }
@@ -90,7 +92,7 @@ void store(const std::vector<double>& from, std::vector<float>* narrow, std::vec
   }
 }
 
-Status build_table(ImportContext& ctx, const Forest& f, Table* t) {
+Status build_table(ImportContext& ctx, Forest f, Table* t) {
   std::vector<uint32_t> order;
   if (!topological(f, &order)) return bad(ctx, "a tree leads back to one of its own nodes");
   std::vector<uint32_t> place(f.nodes.size(), 0);
@@ -112,20 +114,25 @@ Status build_table(ImportContext& ctx, const Forest& f, Table* t) {
     if (any_missing) t->missing_true.push_back(n.missing_true);
     if (any_member) {
       t->member_begin.push_back(static_cast<uint32_t>(t->members.size()));
-      t->members.insert(t->members.end(), n.members.begin(), n.members.end());
+      const auto of = f.members.find(i);
+      if (of != f.members.end()) t->members.insert(t->members.end(), of->second.begin(), of->second.end());
     }
   }
   if (any_member) t->member_begin.push_back(static_cast<uint32_t>(t->members.size()));
-  t->leaf_begin.push_back(0);
-  for (const std::vector<Vote>& leaf : f.leaves) {
-    for (const Vote& v : leaf) {
-      if (v.target >= t->targets) {
-        return bad(ctx, "a leaf votes for target " + std::to_string(v.target) + " of " + std::to_string(t->targets));
-      }
-      t->vote_targets.push_back(v.target);
-      weights.push_back(v.weight);
+  t->leaf_begin.assign(size_t{f.leaves} + 1, 0);
+  for (const Vote& v : f.votes) {
+    if (v.target >= t->targets) {
+      return bad(ctx, "a leaf votes for target " + std::to_string(v.target) + " of " + std::to_string(t->targets));
     }
-    t->leaf_begin.push_back(static_cast<uint32_t>(t->vote_targets.size()));
+    ++t->leaf_begin[v.leaf + 1];
+  }
+  for (uint32_t i = 0; i < f.leaves; ++i) t->leaf_begin[i + 1] += t->leaf_begin[i];
+  t->vote_targets.resize(f.votes.size());
+  weights.resize(f.votes.size());
+  std::vector<uint32_t> next(t->leaf_begin.begin(), t->leaf_begin.end() - 1);
+  for (const Vote& v : f.votes) {
+    t->vote_targets[next[v.leaf]] = v.target;
+    weights[next[v.leaf]++] = v.weight;
   }
   for (uint32_t r : f.roots) t->roots.push_back(reference(r));
   store(thresholds, &t->thresholds, &t->thresholds_f64);
@@ -147,52 +154,79 @@ constexpr const char* kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRAN
 constexpr const char* kTransforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
 constexpr const char* kAggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};
 
-// Versions 1 and 3. `votes`: "class" or "target".
+// Where the node (tree, node) of the file is: an index, or kTreeLeaf plus one.
+struct Place {
+  int64_t tree, node;
+  uint32_t at;
+  bool operator<(const Place& o) const { return std::tie(tree, node) < std::tie(o.tree, o.node); }
+};
+const uint32_t* find_place(const std::vector<Place>& places, int64_t tree, int64_t node) {
+  const auto found = std::lower_bound(places.begin(), places.end(), Place{tree, node, 0});
+  return found != places.end() && found->tree == tree && found->node == node ? &found->at : nullptr;
+}
+
+// Versions 1 and 3. `votes`: "class" or "target". A model may be all but one such node: lists are read one by one and
+// left again.
 Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
-  const std::vector<int64_t> trees = ctx.attr_ints("nodes_treeids"), ids = ctx.attr_ints("nodes_nodeids"),
-                             features = ctx.attr_ints("nodes_featureids"), yes = ctx.attr_ints("nodes_truenodeids"),
-                             no = ctx.attr_ints("nodes_falsenodeids"),
-                             missing = ctx.attr_ints("nodes_missing_value_tracks_true");
-  const std::vector<std::string> modes = ctx.attr_strings("nodes_modes");
-  const std::vector<double> values = reals(ctx, "nodes_values");
+  const std::vector<int64_t> trees = ctx.attr_ints("nodes_treeids");
   const size_t n = trees.size();
-  if (ids.size() != n || features.size() != n || yes.size() != n || no.size() != n || modes.size() != n ||
-      values.size() != n || (!missing.empty() && missing.size() != n)) {
-    return bad(ctx, "the attributes nodes_* do not have one length");
-  }
-  std::map<std::pair<int64_t, int64_t>, uint32_t> reference;  // (tree, node) -> node, or leaf
-  std::set<int64_t> seen;                                     // trees
-  for (size_t i = 0; i < n; ++i) {
-    uint32_t r = 0;
-    if (modes[i] == "LEAF") {
-      r = kTreeLeaf | static_cast<uint32_t>(f->leaves.size());
-      f->leaves.emplace_back();
-    } else {
-      r = static_cast<uint32_t>(f->nodes.size());
-      f->nodes.emplace_back();
-    }
-    if (!reference.emplace(std::make_pair(trees[i], ids[i]), r).second) {
-      return bad(ctx, "tree " + std::to_string(trees[i]) + " has two nodes " + std::to_string(ids[i]));
-    }
-    // A tree's root is the first node that names the tree.
-    if (seen.insert(trees[i]).second) f->roots.push_back(r);
-  }
-  for (size_t i = 0, node = 0; i < n; ++i) {
-    if (modes[i] == "LEAF") continue;
-    Node& out = f->nodes[node++];
-    if (!parse_name(modes[i], kModes, &out.mode)) return bad(ctx, "nodes_modes has '" + modes[i] + "'");
-    if (features[i] < 0 || features[i] > INT32_MAX)
-      return bad(ctx, "nodes_featureids has " + std::to_string(features[i]));
-    out.feature = static_cast<uint32_t>(features[i]);
-    out.threshold = values[i];
-    out.missing_true = !missing.empty() && missing[i] != 0;
-    for (int side = 0; side < 2; ++side) {
-      const int64_t child = side == 1 ? yes[i] : no[i];
-      const auto found = reference.find({trees[i], child});
-      if (found == reference.end()) {
-        return bad(ctx, "tree " + std::to_string(trees[i]) + " has no node " + std::to_string(child));
+  const auto unequal = [&] { return bad(ctx, "the attributes nodes_* do not have one length"); };
+  std::vector<Place> places(n);
+  std::vector<uint32_t> inner;  // nodes that are no leaves
+  {
+    const std::vector<std::string> modes = ctx.attr_strings("nodes_modes");
+    const std::vector<int64_t> ids = ctx.attr_ints("nodes_nodeids");
+    if (modes.size() != n || ids.size() != n) return unequal();
+    const auto leaves = static_cast<size_t>(std::count(modes.begin(), modes.end(), "LEAF"));
+    f->nodes.reserve(n - leaves);
+    inner.reserve(n - leaves);
+    std::set<int64_t> seen;  // trees
+    for (size_t i = 0; i < n; ++i) {
+      places[i] = {trees[i], ids[i], 0};
+      if (modes[i] == "LEAF") {
+        places[i].at = kTreeLeaf | f->leaves++;
+      } else {
+        places[i].at = static_cast<uint32_t>(f->nodes.size());
+        f->nodes.emplace_back();
+        inner.push_back(static_cast<uint32_t>(i));
+        if (!parse_name(modes[i], kModes, &f->nodes.back().mode)) return bad(ctx, "nodes_modes has '" + modes[i] + "'");
       }
-      out.child[side] = found->second;
+      // A tree's root is the first node that names the tree.
+      if (seen.insert(trees[i]).second) f->roots.push_back(places[i].at);
+    }
+  }
+  std::sort(places.begin(), places.end());
+  for (size_t i = 1; i < n; ++i) {
+    if (!(places[i - 1] < places[i]))
+      return bad(ctx, "tree " + std::to_string(places[i].tree) + " has two nodes " + std::to_string(places[i].node));
+  }
+  {
+    const std::vector<int64_t> features = ctx.attr_ints("nodes_featureids");
+    if (features.size() != n) return unequal();
+    for (size_t k = 0; k < inner.size(); ++k) {
+      const int64_t feature = features[inner[k]];
+      if (feature < 0 || feature > INT32_MAX) return bad(ctx, "nodes_featureids has " + std::to_string(feature));
+      f->nodes[k].feature = static_cast<uint32_t>(feature);
+    }
+  }
+  {
+    const std::vector<double> values = reals(ctx, "nodes_values");
+    if (values.size() != n) return unequal();
+    for (size_t k = 0; k < inner.size(); ++k) f->nodes[k].threshold = values[inner[k]];
+  }
+  {
+    const std::vector<int64_t> missing = ctx.attr_ints("nodes_missing_value_tracks_true");
+    if (!missing.empty() && missing.size() != n) return unequal();
+    for (size_t k = 0; !missing.empty() && k < inner.size(); ++k) f->nodes[k].missing_true = missing[inner[k]] != 0;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const std::vector<int64_t> children = ctx.attr_ints(side == 1 ? "nodes_truenodeids" : "nodes_falsenodeids");
+    if (children.size() != n) return unequal();
+    for (size_t k = 0; k < inner.size(); ++k) {
+      const int64_t tree = trees[inner[k]], child = children[inner[k]];
+      const uint32_t* const found = find_place(places, tree, child);
+      if (found == nullptr) return bad(ctx, "tree " + std::to_string(tree) + " has no node " + std::to_string(child));
+      f->nodes[k].child[side] = *found;
     }
   }
   const std::vector<int64_t> vote_trees = ctx.attr_ints(votes + "_treeids"),
@@ -202,15 +236,16 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
       weights.size() != vote_trees.size()) {
     return bad(ctx, "the attributes " + votes + "_* do not have one length");
   }
+  f->votes.reserve(targets.size());
   for (size_t i = 0; i < targets.size(); ++i) {
-    const auto found = reference.find({vote_trees[i], vote_nodes[i]});
-    if (found == reference.end()) {
+    const uint32_t* const found = find_place(places, vote_trees[i], vote_nodes[i]);
+    if (found == nullptr) {
       return bad(ctx, "a vote is for node " + std::to_string(vote_nodes[i]) + " of tree " +
                           std::to_string(vote_trees[i]) + ", which is not there");
     }
-    if ((found->second & kTreeLeaf) == 0) continue;  // inner nodes are never the end of a walk
+    if ((*found & kTreeLeaf) == 0) continue;  // inner nodes are never the end of a walk
     if (targets[i] < 0 || targets[i] > INT32_MAX) return bad(ctx, votes + "_ids has " + std::to_string(targets[i]));
-    f->leaves[found->second & ~kTreeLeaf].push_back({static_cast<uint32_t>(targets[i]), weights[i]});
+    f->votes.push_back({*found & ~kTreeLeaf, static_cast<uint32_t>(targets[i]), weights[i]});
   }
   return Status::kOk;
 }
@@ -245,7 +280,7 @@ Status import_regressor(ImportContext& ctx) {
   if (!parse_name(aggregate, kAggregates, &t.aggregate)) return bad(ctx, "aggregate_function is '" + aggregate + "'");
   VIREO_TRY(read_base_values(ctx, &t));
   VIREO_TRY(read_listed(ctx, "target", &f));
-  VIREO_TRY(build_table(ctx, f, &t));
+  VIREO_TRY(build_table(ctx, std::move(f), &t));
   return import_direct(ctx, Op::kTreeEnsembleRegressor, pack<attrs::TreeEnsemble>(t));
 }
 
@@ -273,7 +308,7 @@ Status import_classifier(ImportContext& ctx) {
   }
   VIREO_TRY(read_base_values(ctx, &t));
   VIREO_TRY(read_listed(ctx, "class", &f));
-  VIREO_TRY(build_table(ctx, f, &t));
+  VIREO_TRY(build_table(ctx, std::move(f), &t));
   return import_direct(ctx, Op::kTreeEnsembleClassifier, pack<attrs::TreeEnsemble>(t));
 }
 
@@ -325,7 +360,7 @@ Status import_ensemble(ImportContext& ctx) {
   for (size_t i = 0; i < weights.size(); ++i) {
     if (leaf_targets[i] < 0 || leaf_targets[i] > INT32_MAX)
       return bad(ctx, "leaf_targetids has " + std::to_string(leaf_targets[i]));
-    f.leaves.push_back({{static_cast<uint32_t>(leaf_targets[i]), weights[i]}});
+    f.votes.push_back({f.leaves++, static_cast<uint32_t>(leaf_targets[i]), weights[i]});
   }
   for (int64_t r : roots) {
     if (r < 0 || static_cast<size_t>(r) >= n) return bad(ctx, "tree_roots has " + std::to_string(r));
@@ -333,13 +368,14 @@ Status import_ensemble(ImportContext& ctx) {
   }
   // Sets in the order of the nodes that test them, each ended by a NaN.
   size_t next = 0;
-  for (Node& node : f.nodes) {
-    if (node.mode != attrs::TreeMode::Member) continue;
-    while (next < members.size() && !std::isnan(members[next])) node.members.push_back(members[next++]);
+  for (uint32_t i = 0; i < f.nodes.size(); ++i) {
+    if (f.nodes[i].mode != attrs::TreeMode::Member) continue;
+    std::vector<double>& set = f.members[i];
+    while (next < members.size() && !std::isnan(members[next])) set.push_back(members[next++]);
     if (next == members.size()) return bad(ctx, "membership_values has fewer sets than there are BRANCH_MEMBER nodes");
     ++next;
   }
-  VIREO_TRY(build_table(ctx, f, &t));
+  VIREO_TRY(build_table(ctx, std::move(f), &t));
   return import_direct(ctx, Op::kTreeEnsemble, pack<attrs::TreeEnsemble>(t));
 }
 
