@@ -555,6 +555,10 @@ TEST(CpuScatter, SameBits) {
       Case(Op::kScatterND, pack<attrs::ScatterND>(attrs::ScatterNDT{}),
            {v.bytes(type, dims), indices, v.bytes(type, updates)})
           .expect_same_bits(kernel);
+      attrs::ScatterNDT add;
+      add.reduction = attrs::ScatterReduction::add;
+      Case(Op::kScatterND, pack<attrs::ScatterND>(add), {v.reals(dims, -1, 1), indices, v.reals(updates, -1, 1)})
+          .expect_same_bits("scatter_nd_add_f32");
     }
   }
 }

@@ -1,4 +1,4 @@
-// ScatterND that replaces elements, int64 indices.
+// ScatterND that replaces elements, or adds to those of float32, int64 indices.
 #include <string.h>
 
 #include "delegates/cpu/cpu_op.h"
@@ -16,6 +16,13 @@ void place(const uint8_t* updates, uint8_t* y, int64_t at, int64_t to, int64_t b
 template <size_t kBytes>
 void place_one(const uint8_t* updates, uint8_t* y, int64_t at, int64_t to, int64_t) {
   memcpy(y + static_cast<size_t>(to) * kBytes, updates + static_cast<size_t>(at) * kBytes, kBytes);
+}
+
+// In the order of the tuples, as the reference does.
+void add_f32(const uint8_t* updates, uint8_t* y, int64_t at, int64_t to, int64_t block) {
+  const float* const from = reinterpret_cast<const float*>(updates) + at;
+  float* const sums = reinterpret_cast<float*>(y) + to;
+  for (int64_t i = 0; i < block; ++i) sums[i] += from[i];
 }
 
 template <class Place>
@@ -61,15 +68,23 @@ Status run(const KernelContext& ctx, const void*) {
   return scatter(ctx, place<kBytes>);
 }
 
+Status run_add(const KernelContext& ctx, const void*) { return scatter(ctx, add_f32); }
+
+constexpr CpuKernel kAdd = {"scatter_nd_add_f32", 0, nullptr, nullptr, run_add};
 constexpr CpuKernel kRows[] = {{"scatter_nd_8bit", 0, nullptr, nullptr, run<1>},
                                {"scatter_nd_16bit", 0, nullptr, nullptr, run<2>},
                                {"scatter_nd_32bit", 0, nullptr, nullptr, run<4>},
                                {"scatter_nd_64bit", 0, nullptr, nullptr, run<8>}};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  *reason = "tuned for replacing by int64 indices";
-  if (q.attrs<attrs::ScatterND>().reduction() != attrs::ScatterReduction::none || q.inputs[1].type.dtype != DType::kI64)
-    return nullptr;
+  *reason = "tuned for replacing, and adding float32, by int64 indices";
+  const auto how = q.attrs<attrs::ScatterND>().reduction();
+  const bool adds = how == attrs::ScatterReduction::add && q.inputs[0].type.dtype == DType::kF32;
+  if ((how != attrs::ScatterReduction::none && !adds) || q.inputs[1].type.dtype != DType::kI64) return nullptr;
+  if (adds) {
+    *reason = "";
+    return &kAdd;
+  }
   *reason = "tuned for elements of whole bytes";
   const DType t = q.inputs[0].type.dtype;
   for (int i = 0; i < 4; ++i) {
