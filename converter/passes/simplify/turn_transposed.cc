@@ -2,7 +2,8 @@
 // Before   ConvTranspose(x, w[C, O / G, k...], b) {dilations d, pads p}
 // After    Conv(x, w'[O, C / G, k...], b) {dilations d, pads d (k - 1) - p}      w'[o, c, t] = w[c, o, k - 1 - t]
 // Fires    filters are constant and finite, for the padding multiplies them; pads are numbers of at most d (k - 1); no
-//          output_padding and output_shape.
+//          output_padding and output_shape; the output, which the convolution's windows count, is not half as large
+//          again as the input, whose pixels the transposed one multiplies.
 // Numerics none but the order of each sum.
 // Bound    a node stays one, of an operator with more kernels.        Idempotent.
 #include "converter/passes/simplify/turn_transposed.h"
@@ -56,13 +57,19 @@ void turn(ir::Graph& g, ir::Node& n, PassLog& log) {
   a.layout = t.layout;
   a.group = t.group;
   const auto spatial = static_cast<size_t>(shape.rank - 2);
+  double growth = 1;
   for (size_t i = 0; i < 2 * spatial; ++i) {
     const size_t axis = i % spatial;
     const int64_t reach = (shape[static_cast<int>(axis) + 2] - 1) * (t.dilations.empty() ? 1 : t.dilations[axis]);
     const int64_t pad = reach - (t.pads.empty() ? 0 : t.pads[i]);
     if (pad < 0 || pad > INT32_MAX) return log.reject(n, "it crops more than its windows reach");
     a.pads.push_back(static_cast<int32_t>(pad));
+    const int at = static_cast<int>(axis) + (t.layout == 1 ? 1 : 2);
+    const Dim in = n.in(0)->type.shape[at], out = n.out()->type.shape[at];
+    if (i < spatial && !is_symbolic(in) && !is_symbolic(out))
+      growth *= static_cast<double>(out) / static_cast<double>(in);
   }
+  if (!(growth <= 1.5)) return log.reject(n, "its output is larger than its input");
   Shape to = shape;
   to[0] = shape[1] * t.group;
   to[1] = shape[0] / t.group;
