@@ -29,14 +29,15 @@ class MadeValues {
  public:
   struct Value {
     int64_t bytes = 0;
+    uint32_t element_bytes = 1;
     std::vector<uint8_t> constant;  // empty: made in a run
   };
 
   explicit MadeValues(uint32_t first) : first_(first) {}
-  int32_t add(int64_t bytes) { return push({bytes, {}}); }
+  int32_t add(int64_t bytes, uint32_t element_bytes = 1) { return push({bytes, element_bytes, {}}); }
   int32_t constant(std::vector<uint8_t> data) {
     const auto bytes = static_cast<int64_t>(data.size());
-    return push({bytes, std::move(data)});
+    return push({bytes, 1, std::move(data)});
   }
   bool has(int32_t value) const { return value >= 0 && static_cast<uint32_t>(value) >= first_; }
   const Value& operator[](int32_t value) const { return values_[static_cast<uint32_t>(value) - first_]; }

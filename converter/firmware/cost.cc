@@ -5,10 +5,12 @@
 
 #include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
+#include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
-#include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
@@ -203,6 +205,74 @@ constexpr Row kCosts[] = {
 #undef VIREO_MCU_COST
 };
 
+// Kernels of picks.h, integers.h and reals_more.h.
+void add_more(uint16_t kernel, const void* parameters, Features* f) {
+  switch (kernel) {
+    case k_pick: {
+      const auto& p = as<vireo_mcu_pick>(parameters);
+      (*f)[kPickedRows] += double(p.outer) * p.count;
+      (*f)[kPickedBytes] += p.row_bytes == 4 ? 0 : double(p.outer) * p.count * p.row_bytes;
+      break;
+    }
+    case k_choose: {
+      const auto& c = as<vireo_mcu_choose>(parameters);
+      (*f)[kChosen] += double(c.rows) * c.columns;
+      break;
+    }
+    case k_integers: {
+      const auto& i = as<vireo_mcu_integers>(parameters);
+      (*f)[kIntegers] += double(i.rows) * i.columns;
+      break;
+    }
+    case k_cast:
+      (*f)[kCast] += as<vireo_mcu_cast>(parameters).count;
+      break;
+    case k_greatest: {
+      const auto& g = as<vireo_mcu_greatest>(parameters);
+      (*f)[kGreatestLines] += double(g.outer) * g.inner;
+      (*f)[kGreatest] += double(g.outer) * g.inner * g.axis;
+      break;
+    }
+    case k_pairs: {
+      const auto& p = as<vireo_mcu_binary_reals>(parameters);
+      (*f)[p.what == VIREO_MCU_POWER ? kRealPowers : kRealPairs] += double(p.rows) * p.columns;
+      break;
+    }
+    case k_more_function:
+      (*f)[kRealMore] += as<vireo_mcu_more_function>(parameters).count;
+      break;
+    case k_reduce_reals: {
+      const auto& r = as<vireo_mcu_reduce_reals>(parameters);
+      const double results = double(r.kept[0]) * r.kept[1] * r.kept[2];
+      (*f)[kRealReducedResults] += results;
+      (*f)[kRealReduced] += results * r.over[0] * r.over[1] * r.over[2];
+      break;
+    }
+    case k_norm_reals: {
+      const auto& n = as<vireo_mcu_norm_reals>(parameters);
+      (*f)[kRealNormLines] += n.lines;
+      (*f)[kRealNormed] += double(n.lines) * n.count;
+      break;
+    }
+    case k_resample: {
+      const auto& r = as<vireo_mcu_resample>(parameters);
+      (*f)[kRealResampledRows] += double(r.outer) * r.count * r.taps;
+      (*f)[kRealResampled] += double(r.outer) * r.count * r.taps * r.inner;
+      break;
+    }
+    case k_recurrent: {
+      const auto& r = as<vireo_mcu_recurrent>(parameters);
+      const double steps = vireo_mcu_recurrent_units(&r), rows = double(vireo_mcu_recurrent_gates(&r)) * r.hidden;
+      (*f)[kRealGates] += steps * rows * (r.inputs + r.hidden);
+      (*f)[kRealGateRows] += steps * rows;
+      (*f)[kRealCells] += steps * r.hidden;
+      break;
+    }
+    default:
+      break;
+  }
+}
+
 }  // namespace
 
 Features features_of(uint16_t kernel, const void* parameters, const Core& core) {
@@ -337,6 +407,7 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
       break;
     }
     default:
+      add_more(kernel, parameters, &f);
       break;
   }
   return f;

@@ -95,6 +95,25 @@ enum Feature {
   kMovedLines,
   kJoinedBytes,
   kJoinedRows,  // of all operands
+  kPickedRows,
+  kPickedBytes,
+  kChosen,
+  kIntegers,
+  kCast,
+  kGreatest,  // elements
+  kGreatestLines,
+  kRealPairs,
+  kRealPowers,
+  kRealMore,     // functions that real_functions.c has not
+  kRealReduced,  // elements
+  kRealReducedResults,
+  kRealNormed,  // elements
+  kRealNormLines,
+  kRealResampled,  // products
+  kRealResampledRows,
+  kRealGates,     // products of recurrent cells
+  kRealGateRows,  // of their matrices
+  kRealCells,     // units of a step
   kFeatures
 };
 using Features = std::array<double, kFeatures>;

@@ -60,6 +60,11 @@ const std::vector<KernelSources>& kernel_sources() {
   const std::vector<const char*> wide = {"wide_codes.c", "wide.h"},
                                  wide_product = {"wide_product.c", "wide_codes.c", "wide.h", "product.h",
                                                  "tile_sums.h"};
+  const std::vector<const char*> functions = {"real_functions.c", "reals.h", "real_bits.h"},
+                                 more = {"real_more.c", "parts.h",      "real_functions.c",
+                                         "reals.h",     "reals_more.h", "real_bits.h"},
+                                 lines = {"real_reduce.c", "real_more.c",  "parts.h",    "real_functions.c",
+                                          "reals.h",       "reals_more.h", "real_bits.h"};
   static const std::vector<KernelSources> list = {
       {k_conv, product, {"product.c", "product.h", "tile_sums.h"}},
       {k_depthwise, {"call_depthwise.c", "conv_bounds.c"}, {"depthwise.c", "depthwise.h", "product.h"}},
@@ -76,11 +81,11 @@ const std::vector<KernelSources>& kernel_sources() {
       {k_depthwise_reals, {"call_reals_product.c"}, {"real_product.c", "real_depthwise.c", "reals.h"}},
       {k_gemm_reals, {"call_reals_product.c"}, {"real_product.c", "reals.h"}},
       {k_matmul_reals, {"call_reals_product.c"}, {"real_product.c", "reals.h"}},
-      {k_average_reals, reals, {"real_functions.c", "reals.h"}},
-      {k_max_reals, reals, {"real_functions.c", "reals.h"}},
-      {k_binary_reals, reals, {"real_functions.c", "reals.h"}},
-      {k_function, reals, {"real_functions.c", "reals.h"}},
-      {k_softmax_reals, reals, {"real_functions.c", "reals.h"}},
+      {k_average_reals, reals, functions},
+      {k_max_reals, reals, functions},
+      {k_binary_reals, reals, functions},
+      {k_function, reals, functions},
+      {k_softmax_reals, reals, functions},
       {k_conv_wide, {"call_wide_product.c"}, wide_product},
       {k_gemm_wide, {"call_wide_product.c"}, wide_product},
       {k_average_wide, {"call_wide.c"}, wide},
@@ -89,6 +94,19 @@ const std::vector<KernelSources>& kernel_sources() {
       {k_dequantize_wide, {"call_wide.c"}, wide},
       {k_move, {"call_moves.c"}, {"moves.c", "moves.h"}},
       {k_join, {"call_moves.c"}, {"moves.c", "moves.h"}},
+      {k_pick, {"call_picks.c"}, {"picks.c", "picks.h", "parts.h"}},
+      {k_choose, {"call_picks.c"}, {"picks.c", "picks.h", "parts.h"}},
+      {k_integers, {"call_integers.c"}, {"integers.c", "integers.h", "parts.h"}},
+      {k_cast, {"call_integers.c"}, {"integers.c", "integers.h", "parts.h"}},
+      {k_greatest, {"call_integers.c"}, {"integers.c", "integers.h", "parts.h"}},
+      {k_pairs, {"call_reals_more.c"}, more},
+      {k_more_function, {"call_reals_more.c"}, more},
+      {k_reduce_reals, {"call_reals_more.c"}, lines},
+      {k_norm_reals, {"call_reals_more.c"}, lines},
+      {k_resample, {"call_reals_more.c"}, lines},
+      {k_recurrent,
+       {"call_recurrent.c"},
+       {"real_recurrent.c", "real_functions.c", "reals.h", "reals_more.h", "real_bits.h"}},
   };
   return list;
 }
@@ -116,6 +134,15 @@ constexpr struct {
              {"strips.c", 3180, 3820},
              {"call_moves.c", 560, 640},
              {"moves.c", 640, 700},
+             {"picks.c", 700, 800},
+             {"call_picks.c", 520, 600},
+             {"integers.c", 2700, 3000},
+             {"call_integers.c", 560, 700},
+             {"real_more.c", 2800, 3200},
+             {"real_reduce.c", 1750, 2200},
+             {"call_reals_more.c", 1100, 1300},
+             {"real_recurrent.c", 2200, 2600},
+             {"call_recurrent.c", 560, 640},
              {"call_wide.c", 980, 1170},
              {"call_wide_product.c", 780, 920},
              {"wide_codes.c", 1450, 1920},
@@ -473,6 +500,15 @@ static uint32_t next(void) { /* Numerical Recipes' linear congruence; its high b
 static void fill_codes(uint8_t* to, uint32_t count) {
   while (count-- > 0) *to++ = (uint8_t)(next() >> 4);
 }
+static void fill_integers(uint8_t* to, uint32_t count, uint32_t size, uint32_t below) {
+  for (; count > 0; --count, to += size) {
+    uint32_t words[2] = {next() % below, 0};
+    memcpy(to, words, size);
+  }
+}
+static void fill_divisors(uint8_t* to, uint32_t count) {
+  while (count-- > 0) *to++ = (uint8_t)(next() >> 4 | 1u);
+}
 static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i * 2^(exponent - 150), |i| <= 2^15 */
   for (; count > 0; --count, ++to) {
     const uint32_t i = next() & 0xFFFFu;
@@ -504,10 +540,14 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
       if (v.dtype == DType::kF32)
         text += "  fill_reals((uint32_t*)" + to + ", " + std::to_string(v.bytes / 4) + ", " +
                 std::to_string(std::ilogb(test_.amplitudes[i]) + 135) + "u);\n";
+      else if (v.below != 0)
+        text += "  fill_integers((uint8_t*)" + to + ", " + std::to_string(v.bytes * 8 / dtype_bits(v.dtype)) + ", " +
+                std::to_string(dtype_bits(v.dtype) / 8) + ", " + std::to_string(v.below) + "u);\n";
       else
-        text += "  fill_codes((uint8_t*)" + to + ", " + std::to_string(v.bytes) + ");\n";
+        text += std::string("  fill_") + (v.never_0 ? "divisors" : "codes") + "((uint8_t*)" + to + ", " +
+                std::to_string(v.bytes) + ");\n";
     }
-    text += "  (void)session, (void)fill_codes, (void)fill_reals;\n}\n";
+    text += "  (void)session, (void)fill_codes, (void)fill_integers, (void)fill_divisors, (void)fill_reals;\n}\n";
     return text;
   }
 
@@ -713,8 +753,14 @@ std::vector<std::vector<uint8_t>> test_inputs(const FlatPlan& plan, const std::v
         const float value = (static_cast<float>(next() & 0xFFFFu) - 32768.0f) * most;
         std::memcpy(bytes.data() + 4 * k, &value, 4);
       }
+    } else if (v.below != 0) {
+      const uint32_t size = static_cast<uint32_t>(dtype_bits(v.dtype) / 8);
+      for (uint32_t k = 0; k < v.bytes; k += size) {
+        const uint64_t value = next() % v.below;  // little-endian on both sides
+        std::memcpy(bytes.data() + k, &value, size);
+      }
     } else {
-      for (uint8_t& b : bytes) b = static_cast<uint8_t>(next() >> 4);
+      for (uint8_t& b : bytes) b = static_cast<uint8_t>(next() >> 4 | (v.never_0 ? 1 : 0));
     }
   }
   return out;

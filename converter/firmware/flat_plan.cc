@@ -8,13 +8,16 @@
 #include "converter/firmware/calls.h"
 #include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
+#include "converter/firmware/read_lowered.h"
 #include "converter/firmware/read_moves.h"
 #include "converter/firmware/read_reals.h"
 #include "converter/firmware/read_rows.h"
 #include "converter/firmware/read_wide.h"
 #include "converter/firmware/segments.h"
+#include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
-#include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/picks.h"
+#include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/nodes/read_codes.h"
 #include "delegates/mcu/nodes/read_pool.h"
@@ -46,6 +49,11 @@ static_assert(sizeof(vireo_mcu_conv_reals) == 72 && sizeof(vireo_mcu_matmul_real
 static_assert(sizeof(vireo_mcu_conv_wide) == 84 && sizeof(vireo_mcu_gemm_wide) == 32 &&
               sizeof(vireo_mcu_pool_wide) == 80 && sizeof(vireo_mcu_binary_wide) == 56 &&
               sizeof(vireo_mcu_quantize_wide) == 24);
+static_assert(sizeof(vireo_mcu_pick) == 28 && sizeof(vireo_mcu_choose) == 36 && sizeof(vireo_mcu_integers) == 28 &&
+              sizeof(vireo_mcu_cast) == 8 && sizeof(vireo_mcu_greatest) == 16 &&
+              sizeof(vireo_mcu_more_function) == 20 && sizeof(vireo_mcu_reduce_reals) == 52 &&
+              sizeof(vireo_mcu_norm_reals) == 28 && sizeof(vireo_mcu_resample) == 20 &&
+              sizeof(vireo_mcu_recurrent) == 56);
 static_assert(sizeof(vireo_mcu_move) == 56 && sizeof(vireo_mcu_join) == 32);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
 static_assert(sizeof(vireo_segment) == 12 && sizeof(vireo_segment_value) == 32 && sizeof(vireo_segment_node) == 64);
@@ -157,7 +165,7 @@ class Maker {
   // The calls of node n of the file, or of a composite's body. "", or why not.
   std::string add(const NodeView& q, uint32_t n) {
     if (!q.is_static()) return "its sizes are open: fix the inputs with --shape NAME=1,3,32,32";
-    std::string reason = add_moves(q, n);
+    std::string reason = add_several(q, n);
     if (reason != kUnknownNode) return reason;
     Call call;
     call.node = n;
@@ -171,14 +179,18 @@ class Maker {
     return "";
   }
 
-  // "", kUnknownNode, or why not.
-  std::string add_moves(const NodeView& q, uint32_t n) {
-    std::vector<Call> moves;
-    std::string reason = read_moves(q, &moves);
+  // Nodes that become several calls: "", kUnknownNode, or why not.
+  std::string add_several(const NodeView& q, uint32_t n) {
+    std::vector<Call> calls;
+    std::string reason = read_moves(q, &calls);
+    if (reason == kUnknownNode) {
+      Lower lower(q, core_.reals, &made_, &calls);
+      reason = read_lowered(lower);
+    }
     if (!reason.empty()) return reason;
-    for (Call& move : moves) {
-      move.node = n;
-      list_.calls.push_back(std::move(move));
+    for (Call& call : calls) {
+      call.node = n;
+      list_.calls.push_back(std::move(call));
     }
     return "";
   }
@@ -198,8 +210,10 @@ class Maker {
       const auto* const bytes = static_cast<const uint8_t*>(v.constant);
       int64_t count = 1;
       for (int32_t i = 0; i < v.rank; ++i) count *= v.max_dims[i];
-      const int32_t number = bytes != nullptr ? made_.constant({bytes, bytes + v.constant_size})
-                                              : made_.add((count * dtype_bits(static_cast<DType>(v.dtype)) + 7) / 8);
+      const int bits = dtype_bits(static_cast<DType>(v.dtype));
+      const int32_t number = bytes != nullptr
+                                 ? made_.constant({bytes, bytes + v.constant_size})
+                                 : made_.add((count * bits + 7) / 8, static_cast<uint32_t>(std::max(1, bits / 8)));
       return numbers.emplace(inner, number).first->second;
     };
     for (uint32_t i = 0; i < body.node_count(); ++i) {
@@ -214,7 +228,7 @@ class Maker {
       for (uint32_t k = 0; k < inner.node.output_count; ++k) outputs.push_back(number_of(inner.node.outputs[k]));
       inner.node.inputs = inputs.data();
       inner.node.outputs = outputs.data();
-      std::string reason = add_moves(inner, n);
+      std::string reason = add_several(inner, n);
       if (reason.empty()) continue;
       Call call;
       call.node = n;
@@ -388,6 +402,7 @@ class Maker {
       const MadeValues::Value& v = made_[static_cast<int32_t>(t)];
       CallTensor& to = list_.tensors.emplace_back();
       to.bytes = v.bytes;
+      to.element_bytes = v.element_bytes;
       to.constant = !v.constant.empty();
     }
     for (const uint32_t i : *shown_.graph->inputs()) list_.tensors[i].input = true;
@@ -483,6 +498,24 @@ class Maker {
     return at;
   }
 
+  // What reads a value says which integers it may have, also through a cast.
+  void describe_integers(int32_t t, PlanValue* v) const {
+    for (const Call& call : list_.calls) {
+      if (call.kernel == k_cast && call.operands[0] == t) describe_integers(call.operands[1], v);
+      if (call.kernel == k_pick && call.operands[1] == t) {
+        vireo_mcu_pick pick;
+        std::memcpy(&pick, call.parameters.data(), sizeof pick);
+        const auto axis = static_cast<uint32_t>(pick.axis);
+        v->below = v->below == 0 ? axis : std::min(v->below, axis);
+      }
+      if (call.kernel == k_integers && call.operands[1] == t) {
+        vireo_mcu_integers f;
+        std::memcpy(&f, call.parameters.data(), sizeof f);
+        v->never_0 = v->never_0 || (f.what >= VIREO_MCU_INT_DIV && f.what <= VIREO_MCU_INT_MODULUS);
+      }
+    }
+  }
+
   PlanValue describe(uint32_t t) const {
     const fb::Tensor& from = tensor(static_cast<int32_t>(t));
     PlanValue v;
@@ -497,6 +530,7 @@ class Maker {
       v.scale = q->scale()->Get(0);
       v.zero = q->zero_point() != nullptr && q->zero_point()->size() == 1 ? q->zero_point()->Get(0) : 0;
     }
+    describe_integers(static_cast<int32_t>(t), &v);
     for (const Call& call : list_.calls) {
       if (call.kernel != k_quantize || call.operands[0] != static_cast<int32_t>(t)) continue;
       vireo_plan_quantize quantize;
@@ -599,7 +633,7 @@ class Maker {
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
       out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals) ||
-                      call.kernel == k_matmul_reals;
+                      call.kernel == k_matmul_reals || call.kernel >= k_pairs;
       PlanStep step = describe_step(c, static_cast<uint32_t>(records.size() - 1));
       step.instructions = instructions_of(features_of(call.kernel, call.parameters.data(), core_), costs_);
       step.scratch_bytes = call.scratch_bytes;

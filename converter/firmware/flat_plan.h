@@ -34,6 +34,9 @@ struct PlanValue {  // an input or output of the model
   bool quantized = false;          // real = scale * (code - zero)
   float scale = 1;
   int32_t zero = 0;
+  // What made-up integers have to be: below this, as the rows of what they choose from; 0: any. Never 0: a divisor.
+  uint32_t below = 0;
+  bool never_0 = false;
   float read_scale = 0;  // of the codes that the first QuantizeLinear makes of it; 0: none does
 };
 

@@ -25,38 +25,9 @@ int64_t count_of(const NodeView& q, uint32_t i) {
   return product(q.inputs[i].type.shape, 0, q.inputs[i].type.shape.rank);
 }
 
-// y as a strided view of input 0. Axes of one element go away, and neighbours that lie as one become one.
 std::string put_move(const NodeView& q, uint32_t output, const Shape& y, const StridedView& from,
                      std::vector<Call>* calls) {
-  vireo_mcu_move m = {};
-  std::fill(std::begin(m.dims), std::end(m.dims), 1);
-  int64_t dims[kMaxRank], steps[kMaxRank];
-  int rank = 0;
-  for (int i = 0; i < y.rank; ++i) {
-    if (y[i] == 1) continue;
-    if (rank > 0 && steps[rank - 1] == from.strides[i] * y[i]) {
-      dims[rank - 1] *= y[i];
-      steps[rank - 1] = from.strides[i];
-    } else {
-      dims[rank] = y[i];
-      steps[rank++] = from.strides[i];
-    }
-  }
-  if (rank > VIREO_MCU_MOVE_AXES) return "kernels for microcontrollers move along six axes at most";
-  for (int i = 0; i < rank; ++i) {
-    m.dims[VIREO_MCU_MOVE_AXES - rank + i] = small(dims[i]);
-    m.step[VIREO_MCU_MOVE_AXES - rank + i] = small(steps[i]);
-  }
-  m.first = small(from.offset);
-  m.element_bytes = small(dtype_bits(q.inputs[0].type.dtype) / 8);
-  Call call;
-  call.kernel = k_move;
-  call.parameters = bytes_of(m);
-  call.operands = {input(q, 0), q.node.outputs[output]};
-  call.inputs = {input(q, 0)};
-  call.outputs = {q.node.outputs[output]};
-  calls->push_back(std::move(call));
-  return "";
+  return make_move(input(q, 0), q.node.outputs[output], q.inputs[0].type.dtype, y, from, calls);
 }
 
 std::string read_transpose(const NodeView& q, std::vector<Call>* calls) {
@@ -106,7 +77,7 @@ std::string read_split(const NodeView& q, std::vector<Call>* calls) {
 
 // One index, which is constant: a part of x.
 std::string read_gather(const NodeView& q, std::vector<Call>* calls) {
-  if (!is_known(q, 1) || count_of(q, 1) != 1) return "kernels for microcontrollers gather by one constant index";
+  if (!is_known(q, 1) || count_of(q, 1) != 1) return kUnknownNode;  // by a table
   const Shape& x = q.inputs[0].type.shape;
   const int axis = normalize_axis(q.attrs<attrs::Gather>().axis(), x.rank);
   int64_t index = number(q, 1, 0);
@@ -145,11 +116,49 @@ std::string read_concat(const NodeView& q, std::vector<Call>* calls) {
 
 }  // namespace
 
+std::string make_move(int32_t x, int32_t to, DType type, const Shape& y, const StridedView& from,
+                      std::vector<Call>* calls) {
+  // Elements of 8 bytes are two of 4.
+  const int bytes = dtype_bits(type) / 8, words = bytes == 8 ? 2 : 1;
+  vireo_mcu_move m = {};
+  std::fill(std::begin(m.dims), std::end(m.dims), 1);
+  int64_t dims[kMaxRank + 1], steps[kMaxRank + 1];
+  int rank = 0;
+  const auto add = [&](int64_t d, int64_t step) {
+    if (d == 1) return;
+    if (rank > 0 && steps[rank - 1] == step * d) {
+      dims[rank - 1] *= d;
+      steps[rank - 1] = step;
+    } else {
+      dims[rank] = d;
+      steps[rank++] = step;
+    }
+  };
+  for (int i = 0; i < y.rank; ++i) add(y[i], from.strides[i] * words);
+  add(words, 1);
+  if (rank > VIREO_MCU_MOVE_AXES) return "kernels for microcontrollers move along six axes at most";
+  for (int i = 0; i < rank; ++i) {
+    m.dims[VIREO_MCU_MOVE_AXES - rank + i] = small(dims[i]);
+    m.step[VIREO_MCU_MOVE_AXES - rank + i] = small(steps[i]);
+  }
+  m.first = small(from.offset * words);
+  m.element_bytes = bytes / words;
+  Call call;
+  call.kernel = k_move;
+  call.parameters = bytes_of(m);
+  call.operands = {x, to};
+  call.inputs = {x};
+  call.outputs = {to};
+  calls->push_back(std::move(call));
+  return "";
+}
+
 std::string read_moves(const NodeView& q, std::vector<Call>* calls) {
   if (q.op != Op::kTranspose && q.op != Op::kSlice && q.op != Op::kSplit && q.op != Op::kConcat && q.op != Op::kGather)
     return kUnknownNode;
   const int bits = dtype_bits(q.inputs[0].type.dtype);
-  if (bits != 8 && bits != 16 && bits != 32) return "kernels for microcontrollers move elements of 1, 2 or 4 bytes";
+  if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
+    return "kernels for microcontrollers move elements of 1, 2, 4 or 8 bytes";
   if (!mcu::serves_sizes(q)) return kSizes;
   switch (q.op) {
     case Op::kTranspose:

@@ -12,6 +12,7 @@
 #include "delegates/mcu/kernels/depthwise.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
+#include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
 
@@ -84,6 +85,24 @@ class Forms {
     return true;
   }
 
+  // Channels last, of a kernel that has the two orders.
+  template <class Kernel>
+  static auto is_last(const Kernel& k, int) -> decltype(k.last != 0) {
+    return k.last != 0;
+  }
+  template <class Kernel>
+  static bool is_last(const Kernel&, long) {
+    return false;
+  }
+  template <class Kernel>
+  static auto images(const Kernel& k, int) -> decltype(k.batch) {
+    return k.batch;
+  }
+  template <class Kernel>
+  static int32_t images(const Kernel&, long) {
+    return 1;  // planes of several are planes
+  }
+
   template <class Kernel>
   bool window(const Kernel& k, int64_t in_planes, int64_t out_planes, Form* f) {
     const int64_t taps = int64_t{k.kernel[0] - 1} * k.dilation[0] + 1;
@@ -93,12 +112,13 @@ class Forms {
     f->node.rows_read_at = word(offsetof(Kernel, in));
     f->node.rows_made_at = word(offsetof(Kernel, out));
     f->node.above_at = word(offsetof(Kernel, pad));
-    const bool last = k.last != 0;
+    const bool last = is_last(k, 0);
     const Rows x = {k.in[0], last ? 1 : in_planes, last ? in_planes * k.in[1] : k.in[1]};
     const Rows y = {k.out[0], last ? 1 : out_planes, last ? out_planes * k.out[1] : k.out[1]};
     // A window that has no row of x has nothing to be called with.
     const bool touches = k.pad[0] < taps && int64_t{k.out[0] - 1} * k.stride[0] - k.pad[0] < k.in[0];
-    return touches && k.batch == 1 && k.stride[0] <= 256 && taps < 256 && take(f->inputs[0], x) && take(f->output, y);
+    return touches && images(k, 0) == 1 && k.stride[0] <= 256 && taps < 256 && take(f->inputs[0], x) &&
+           take(f->output, y);
   }
 
   void read_windows(size_t c) {
@@ -113,15 +133,28 @@ class Forms {
       const auto pool = read<vireo_mcu_pool>(call);
       f = begin(call, call.kernel == k_average ? 2 : 1);
       f.node.below_at = word(offsetof(vireo_mcu_pool, pad_end));
-      // A last window beyond its padding counts fewer taps than one in a strip.
-      const int64_t end =
-          int64_t{pool.out[0] - 1} * pool.stride[0] - pool.pad[0] + int64_t{pool.kernel[0] - 1} * pool.dilation[0] + 1;
-      f.able = f.able && end <= int64_t{pool.in[0]} + pool.pad_end[0] && window(pool, pool.channels, pool.channels, &f);
+      f.able = f.able && ends_inside(pool) && window(pool, pool.channels, pool.channels, &f);
+    } else if (call.kernel == k_conv_reals || call.kernel == k_depthwise_reals) {
+      const auto conv = read<vireo_mcu_conv_reals>(call);
+      f = begin(call, 3);
+      f.able =
+          f.able && window(conv, int64_t{conv.groups} * conv.in_channels, int64_t{conv.groups} * conv.out_channels, &f);
+    } else if (call.kernel == k_average_reals || call.kernel == k_max_reals) {
+      const auto pool = read<vireo_mcu_pool_reals>(call);
+      f = begin(call, 1);
+      f.node.below_at = word(offsetof(vireo_mcu_pool_reals, pad_end));
+      f.able = f.able && ends_inside(pool) && window(pool, pool.planes, pool.planes, &f);
     } else {
       return;
     }
     f.able = f.able && rest_is_constant(call, f);
     forms[c] = f;
+  }
+  // A last window beyond its padding counts fewer taps than one in a strip.
+  template <class Pool>
+  static bool ends_inside(const Pool& p) {
+    const int64_t end = int64_t{p.out[0] - 1} * p.stride[0] - p.pad[0] + int64_t{p.kernel[0] - 1} * p.dilation[0] + 1;
+    return end <= int64_t{p.in[0]} + p.pad_end[0];
   }
 
   // Element by element: rows of what stands beside it, or those of [1, planes, rows, elements].
@@ -142,12 +175,23 @@ class Forms {
         both = true;
         break;
       }
+      case k_binary_reals: {
+        const auto b = read<vireo_mcu_binary_reals>(call);
+        if (b.rows != 1 || b.a_step != 1 || b.b_step != 1) return;
+        f = begin(call, 2);
+        f.inputs[1] = call.operands[1];
+        f.node.input_at[1] = 1;
+        f.node.elements_at = word(offsetof(vireo_mcu_binary_reals, columns));
+        both = true;
+        break;
+      }
       case k_table:
         f = begin(call, 2);
         f.node.elements_at = 0;
         break;
       case k_quantize:
       case k_dequantize:
+      case k_function:
         f = begin(call, 1);
         f.node.elements_at = 0;
         break;
@@ -469,7 +513,12 @@ class Chooser {
       std::memcpy(&conv, parameters.data(), sizeof conv);
       one.in_place = vireo_mcu_conv_in_place(&conv, core_.tile) != 0;
     }
-    if (n.kernel == k_depthwise) one.in_place = false;
+    if (n.kernel == k_conv_reals) {
+      vireo_mcu_conv_reals conv;
+      std::memcpy(&conv, parameters.data(), sizeof conv);
+      one.in_place = vireo_mcu_conv_reals_in_place(&conv) != 0;
+    }
+    if (n.kernel == k_depthwise || n.kernel == k_depthwise_reals) one.in_place = false;
     return known_.emplace(key, one).first->second;
   }
 
@@ -492,6 +541,10 @@ uint32_t scratch_of(uint16_t kernel, const void* parameters, const Core& core) {
       return vireo_mcu_depthwise_scratch(static_cast<const vireo_mcu_conv*>(parameters));
     case k_gemm:
       return vireo_mcu_gemm_scratch_on(static_cast<const vireo_mcu_gemm*>(parameters), core.tile);
+    case k_conv_reals:
+      return vireo_mcu_conv_reals_scratch(static_cast<const vireo_mcu_conv_reals*>(parameters));
+    case k_depthwise_reals:
+      return vireo_mcu_depthwise_reals_scratch(static_cast<const vireo_mcu_conv_reals*>(parameters));
     default:
       return 0;
   }

@@ -11,10 +11,12 @@
 #include "converter/firmware/cost.h"
 #include "converter/firmware/kernel_numbers.h"
 #include "delegates/mcu/kernels/codes.h"
+#include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
+#include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
-#include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/parameters.h"
 
@@ -228,6 +230,39 @@ void moves() {
   }
 }
 
+// What chooses elements, integers, and the other float32 kernels.
+void more() {
+  for (int i = 0; i < 8; ++i) {
+    const int32_t columns = pick(8, 300), rows = pick(1, 12), count = pick(50, 1500);
+    const int32_t bytes = i % 2 == 0 ? 4 : 4 * pick(2, 60);
+    add(k_pick, vireo_mcu_pick{pick(1, 6), pick(4, 60), pick(4, 60), bytes, {0, 0}, 4, 1, 0, 0});
+    add(k_choose, vireo_mcu_choose{rows, columns, {columns, columns, 0}, {1, 1, 1}, 1 << i % 3});
+    const auto what = static_cast<uint8_t>(i % 4 == 3 ? VIREO_MCU_INT_MAX : VIREO_MCU_INT_ADD);
+    const uint8_t types[] = {VIREO_MCU_SIGNED_BYTE, VIREO_MCU_SIGNED_HALF, VIREO_MCU_SIGNED_WORD};
+    add(k_integers, vireo_mcu_integers{rows, columns, columns, 1, columns, 1, what, types[i % 3], {}});
+    add(k_cast, vireo_mcu_cast{count, types[i % 3], VIREO_MCU_SIGNED_WORD, {}});
+    add(k_greatest, vireo_mcu_greatest{pick(1, 6), pick(4, 100), pick(1, 8), types[i % 3], 0, 0, 0});
+    add(k_pairs, vireo_mcu_binary_reals{rows, columns, columns, 1, columns, 1, i % 2});
+    add(k_pairs, vireo_mcu_binary_reals{rows, columns, columns, 1, 0, 0, VIREO_MCU_POWER});
+    const int32_t kinds[] = {VIREO_MCU_GELU, VIREO_MCU_SIN, VIREO_MCU_SOFTPLUS, VIREO_MCU_LOG};
+    add(k_more_function, vireo_mcu_more_function{count, kinds[i % 4], 1, 1, 1});
+    const int32_t axis = pick(4, 60), inner = i % 2 == 0 ? 1 : pick(2, 12);
+    add(k_reduce_reals, vireo_mcu_reduce_reals{{1, rows, inner},
+                                               {0, axis * inner, 1},
+                                               {1, 1, axis},
+                                               {0, 0, inner},
+                                               i % 3 == 0 ? VIREO_MCU_SUM : VIREO_MCU_MOST});
+    const int32_t span = i % 2 == 0 ? 1 : pick(4, 30);
+    add(k_norm_reals, vireo_mcu_norm_reals{rows, span * pick(4, 20), 1, 1, span, 1, 1e-5f});
+    add(k_resample,
+        vireo_mcu_resample{rows, pick(4, 40), pick(4, 20), i % 2 == 0 ? 1 : pick(4, 24), i % 4 == 3 ? 4 : 2});
+    vireo_mcu_recurrent r = {};
+    r.cell = i % 3, r.directions = 1, r.batch = 1, r.steps = pick(1, 8), r.inputs = pick(4, 24), r.hidden = pick(4, 32);
+    r.x_step = r.inputs, r.y_step = r.hidden, r.has_bias = 1;
+    add(k_recurrent, r);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -238,6 +273,7 @@ int main(int argc, char** argv) {
   reals();
   wide();
   moves();
+  more();
   std::FILE* const header = std::fopen(argv[1], "w");
   std::FILE* const features = std::fopen(argv[2], "w");
   if (header == nullptr || features == nullptr) return 1;

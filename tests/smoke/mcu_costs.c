@@ -29,9 +29,13 @@ enum {
   kLastOfReals = 19,
   kFirstOfWide = 20,
   kAverageWide = 22,
-  kQuantizeWide = 24
+  kQuantizeWide = 24,
+  kPick = 29,
+  kFirstOfMoreReals = 34
 }; /* delegates/mcu/plan/kernels.def */
-static int is_real(uint32_t kernel) { return kernel >= kFirstOfReals && kernel <= kLastOfReals; }
+static int is_real(uint32_t kernel) {
+  return (kernel >= kFirstOfReals && kernel <= kLastOfReals) || kernel >= kFirstOfMoreReals;
+}
 
 int main(void) {
   for (uint32_t i = 0; i < sizeof kCases / sizeof *kCases; ++i) {
@@ -63,6 +67,10 @@ int main(void) {
                                     : 1 + (b * 7919) % 4096;
           memcpy(at + b, &word, 4);
         }
+      }
+      for (uint32_t b = 0; kCases[i].kernel == kPick && o == 1 && b < bytes[o]; b += 4) { /* rows that are there */
+        const uint32_t row = b / 4 % 4;
+        memcpy(at + b, &row, 4);
       }
       if ((k->optional >> o & 1) != 0 && o == 4) {
         operands[o] = NULL;

@@ -1,21 +1,13 @@
 /* Float32 operators but products: reals.h says what each computes. */
 #include <stddef.h>
 
-#include "delegates/mcu/kernels/lanes.h"
-#include "delegates/mcu/kernels/reals.h"
-
-static float of_bits(uint32_t bits) {
-  float v;
-  memcpy(&v, &bits, 4);
-  return v;
-}
-static float absolute(float x) { return of_bits(mcu_bits(x) & 0x7FFFFFFFu); }
+#include "delegates/mcu/kernels/real_bits.h"
 
 /* x = n ln 2 + r, |r| <= 0.35; ln 2 in two parts, of which n times the first is exact. exp(r) by a polynomial of degree
  * 6, of Cody and Waite's kind (Cephes, expf). */
 float vireo_mcu_exp(float x) {
   if (x != x) return x;
-  if (x > 88.72283f) return of_bits(0x7F800000u);
+  if (x > 88.72283f) return mcu_of_bits(0x7F800000u);
   if (x < -87.33654f) return 0;
   const float shifted = x * 1.44269504f + 12582912.0f; /* at 1.5 * 2^23 the last bit of a float32 is worth 1 */
   const float n = shifted - 12582912.0f;
@@ -29,14 +21,14 @@ float vireo_mcu_exp(float x) {
   p = (p * r * r + r) + 1;
   /* 2^n in two factors: at n of 128 one alone has no bits. */
   const int32_t power = (int32_t)mcu_bits(shifted) - 0x4B400000, half = power >> 1;
-  return p * of_bits((uint32_t)(127 + half) << 23) * of_bits((uint32_t)(127 + power - half) << 23);
+  return p * mcu_of_bits((uint32_t)(127 + half) << 23) * mcu_of_bits((uint32_t)(127 + power - half) << 23);
 }
 
 static float sigmoid(float x) { return 1 / (1 + vireo_mcu_exp(-x)); }
 
 /* Below 0.625 a polynomial, for exp(2x) - 1 has few digits there (Cephes, tanhf). */
-static float hyperbolic_tangent(float x) {
-  const float size = absolute(x);
+float vireo_mcu_tanh(float x) {
+  const float size = mcu_absolute(x);
   if (size < 0.625f) {
     const float z = x * x;
     float p = -5.70498872745e-3f;
@@ -67,20 +59,6 @@ uint32_t vireo_mcu_root_of_bits(uint32_t x_bits) {
   return ((uint32_t)((exponent + 127) >> 1) << 23) + root - 0x800000u;
 }
 
-/* Correctly rounded, as a core's own is; of a negative number a NaN. */
-static float square_root(float x) {
-  if (x < 0) return of_bits(0x7FC00000u);
-#if defined(__arm__) && VIREO_MCU_FPU
-  __asm__("vsqrt.f32 %0, %0" : "+t"(x));
-  return x;
-#elif defined(__riscv) && VIREO_MCU_FPU
-  __asm__("fsqrt.s %0, %0" : "+f"(x));
-  return x;
-#else
-  return x == 0 ? x : of_bits(vireo_mcu_root_of_bits(mcu_bits(x)));
-#endif
-}
-
 MCU_INLINE float within(float v, float low, float high) {
   v = v < low ? low : v;
   return v > high ? high : v;
@@ -93,7 +71,7 @@ static float function_of(int32_t what, float x, float a, float b) {
     case VIREO_MCU_SIGMOID:
       return sigmoid(x);
     case VIREO_MCU_TANH:
-      return hyperbolic_tangent(x);
+      return vireo_mcu_tanh(x);
     case VIREO_MCU_HARD_SIGMOID:
       return within(a * x + b, 0, 1);
     case VIREO_MCU_HARD_SWISH:
@@ -107,9 +85,9 @@ static float function_of(int32_t what, float x, float a, float b) {
     case VIREO_MCU_NEGATE:
       return -x;
     case VIREO_MCU_ABSOLUTE:
-      return absolute(x);
+      return mcu_absolute(x);
     default:
-      return square_root(x);
+      return mcu_root(x);
   }
 }
 
@@ -189,7 +167,7 @@ MCU_INLINE void pool(const vireo_mcu_pool_reals* p, const float* x, float* y, vi
       const taps tx = taps_of(p, 1, ox);
       float* to = y;
       for (int32_t n = first; n < end; ++n, to += out_plane) {
-        float sum = 0, most = of_bits(0xFF800000u);
+        float sum = 0, most = mcu_of_bits(0xFF800000u);
         int32_t count = 0;
         for (int32_t iy = ty.from; iy < ty.end; iy += down) {
           const float* const row = x + n * plane + iy * p->in[1];

@@ -115,6 +115,7 @@ void vireo_mcu_function_run(const vireo_mcu_function* f, const float* x, int32_t
 
 /* exp(x) within 2 units of the last place; below -87.3 it is 0. */
 float vireo_mcu_exp(float x);
+float vireo_mcu_tanh(float x); /* 3 units */
 
 /* The bits of the root of a number that is not negative, correctly rounded: where a core has no instruction for it. */
 uint32_t vireo_mcu_root_of_bits(uint32_t x_bits);

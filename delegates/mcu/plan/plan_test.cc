@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
+#include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
-#include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/plan/call.h"
 #include "delegates/mcu/plan/parameters.h"
@@ -99,6 +101,40 @@ class Writer {
 
 constexpr uint32_t arena_place(uint32_t offset) { return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offset); }
 
+// Those of picks.h, integers.h and reals_more.h.
+void add_more_kernels(Writer* w) {
+  const uint32_t a = arena_place(0), b = arena_place(512), c = arena_place(2048), scratch = arena_place(1024);
+  const int32_t table[] = {0, -1, 3, 9, 2};
+  w->add(29, vireo_mcu_pick{2, 5, 4, 12, {7, 0}, 4, 1, 1, 0}, {a, w->constant(table, sizeof table), b});
+  w->add(29, vireo_mcu_pick{1, 6, 30, 1, {9, 0}, 1, 2, 0, 0}, {b, a, c});
+  for (const int32_t size : {1, 4, 8}) w->add(30, vireo_mcu_choose{3, 14, {14, 0, 14}, {1, 1, 0}, size}, {a, b, a, c});
+  for (uint8_t what = 0; what < VIREO_MCU_INT_OPERATIONS; ++what) {
+    const auto type = static_cast<uint8_t>(what % VIREO_MCU_BOOL);
+    w->add(31, vireo_mcu_integers{3, 20, 20, 1, 0, 1, what, type, {}}, {what % 2 == 0 ? a : c, b, a});
+  }
+  for (uint8_t from = 0; from < VIREO_MCU_TYPES; ++from) {
+    for (uint8_t to = 0; to < VIREO_MCU_TYPES; ++to) w->add(32, vireo_mcu_cast{20, from, to, {}}, {a, b});
+  }
+  for (const uint8_t type : {VIREO_MCU_SIGNED_BYTE, VIREO_MCU_HALF, VIREO_MCU_REAL})
+    w->add(33, vireo_mcu_greatest{2, 5, 3, type, type != 0, type == VIREO_MCU_HALF, 0}, {b, c});
+  const uint32_t reals = w->reals(120);
+  for (int32_t what = 0; what < VIREO_MCU_PAIRS; ++what)
+    w->add(34, vireo_mcu_binary_reals{3, 40, 40, 1, 1, 0, what}, {reals, a, b});
+  for (int32_t what = 0; what < VIREO_MCU_MORE_FUNCTIONS; ++what)
+    w->add(35, vireo_mcu_more_function{100, what, 0.25f, 0.5f, 2}, {what % 2 == 0 ? a : b, what % 2 == 0 ? b : a});
+  for (int32_t what = 0; what < VIREO_MCU_REDUCTIONS; ++what)
+    w->add(36, vireo_mcu_reduce_reals{{1, 2, 3}, {0, 60, 1}, {1, 4, 5}, {0, 15, 3}, what}, {reals, a});
+  w->add(37, vireo_mcu_norm_reals{4, 12, 2, 3, 4, 1, 1e-5f}, {a, w->reals(6), VIREO_PLAN_ABSENT, a});
+  w->add(37, vireo_mcu_norm_reals{4, 12, 1, 1, 1, 0, 1e-5f}, {a, w->reals(12), w->reals(12), b});
+  const int32_t first[] = {-1, 0, 1, 2, 7};
+  w->add(38, vireo_mcu_resample{2, 5, 4, 3, 2}, {b, w->constant(first, sizeof first), w->reals(10), a});
+  for (int32_t cell = VIREO_MCU_LSTM; cell <= VIREO_MCU_RNN; ++cell) {
+    const auto flag = static_cast<uint8_t>(cell & 1);
+    const vireo_mcu_recurrent r = {cell, 2, 2, 3, 3, 4, 6, 3, 16, 4, 8, 4, 8, 0, 1, flag, 0};
+    w->add(39, r, {a, w->reals(288), cell == 0 ? VIREO_PLAN_ABSENT : w->reals(16), VIREO_PLAN_ABSENT, c, b, scratch});
+  }
+}
+
 // Each kernel of kernels.def, from one half of the first kilobyte to the other; scratch memory from 1024 on.
 std::vector<uint8_t> every_kernel() {
   Writer w;
@@ -170,6 +206,7 @@ std::vector<uint8_t> every_kernel() {
   w.add(26, vireo_mcu_move{{1, 1, 1, 1, 9, 11}, {0, 0, 0, 0, 1, 0}, 7, 1}, {a, b});
   w.add(27, vireo_mcu_join{5, 3, {7, 4, 30}},
         {a, b, w.noise(150), VIREO_PLAN_ABSENT, VIREO_PLAN_ABSENT, VIREO_PLAN_ABSENT, arena_place(2048)});
+  add_more_kernels(&w);
   return w.finish();
 }
 
@@ -219,7 +256,7 @@ TEST(Plan, EveryKernelRuns) {
   arena.fill();
   vireo_mcu_session session = {};
   ASSERT_EQ(open(plan, &arena, &session), VIREO_MCU_OK);
-  std::vector<bool> seen(29);
+  std::vector<bool> seen(40);
   for (uint32_t i = 0; i < read<vireo_plan_header>(plan, 0).records; ++i) {
     seen[read<vireo_plan_record>(plan, sizeof(vireo_plan_header) + i * sizeof(vireo_plan_record)).kernel] = true;
   }
