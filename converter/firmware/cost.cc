@@ -178,14 +178,14 @@ void add_real_depthwise(const vireo_mcu_conv_reals& c, Features* f) {
 }
 
 // A product of 16-bit codes, of `n` groups.
-void add_wide(double n, int64_t k, int64_t positions, int64_t channels, const Core& core, Features* f) {
+void add_wide(double n, int64_t k, int64_t positions, int64_t channels, bool point, const Core& core, Features* f) {
   const Blocks b = blocks_of(k, positions, channels, core, false);
   const double padded = up_to(k, 4), tiles = n * b.tiles * b.pairs;
   (*f)[kWideProducts] += tiles * padded;
   (*f)[kWideBlocks] += tiles * static_cast<double>((static_cast<int64_t>(padded) + 255) / 256);
   (*f)[kWideOutputs] += n * static_cast<double>(positions * channels);
   (*f)[kWideWeights] += n * b.blocks * b.pairs * 2 * padded;
-  (*f)[kWideElements] += n * b.tiles * core.tile * padded;
+  (*f)[point && core.lanes && k % 4 == 0 ? kWidePoints : kWideElements] += n * b.tiles * core.tile * padded;
 }
 
 template <class Struct>
@@ -370,13 +370,14 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
         f[kWideBand] += planes * (c.in[0] + 2 * c.pad[0]) * (c.in[1] + 2 * c.pad[1]);
         break;
       }
+      const bool point = c.kernel[0] * c.kernel[1] * c.stride[0] * c.stride[1] == 1 && c.pad[0] + c.pad[1] == 0;
       add_wide(double(c.batch) * c.groups, int64_t{c.in_channels} * c.kernel[0] * c.kernel[1],
-               int64_t{c.out[0]} * c.out[1], c.out_channels, core, &f);
+               int64_t{c.out[0]} * c.out[1], c.out_channels, point, core, &f);
       break;
     }
     case k_gemm_wide: {
       const auto& g = as<vireo_mcu_gemm_wide>(parameters);
-      add_wide(1, g.k, g.m, g.n, core, &f);
+      add_wide(1, g.k, g.m, g.n, false, core, &f);
       break;
     }
     case k_average_wide: {

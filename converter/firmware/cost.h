@@ -83,7 +83,8 @@ enum Feature {
   kWideBlocks,    // of products of a tile
   kWideOutputs,
   kWideWeights,
-  kWideElements,  // of x
+  kWidePoints,    // elements of x, windows of one element
+  kWideElements,  // of other windows
   kWideSlides,    // products of filters over one plane
   kWideFilters,
   kWideBand,

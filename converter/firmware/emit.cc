@@ -598,7 +598,9 @@ static void fill_reals(uint32_t* to, uint32_t count, uint32_t exponent) { /* i *
         {"COMPILER", target_.compiler},
         {"FLAGS", target_.flags},
         // A Cortex-M0+ has little flash: there all is small but the loops of products.
-        {"SMALL", target_.core == "cortex-m0plus" ? "$(BUILD)/pool.o $(BUILD)/codes.o $(BUILD)/requantize.o" : ""},
+        {"SMALL", target_.core == "cortex-m0plus" ? "$(BUILD)/pool.o $(BUILD)/codes.o $(BUILD)/requantize.o"
+                  : target_.core == "cortex-m3"   ? "$(BUILD)/requantize.o"  // 412 bytes for a thousandth of the time
+                                                  : ""},
         {"QEMU", std::string(board_.qemu) + " -nographic -semihosting-config enable=on,target=native"},
         {"FLASH_COMMAND", std::string(arm ? "openocd -f board/YOURS.cfg" : "openocd -f YOURS.cfg") +
                               " -c \"program build/selftest.elf verify reset exit\"   # with a board of your own"},

@@ -460,6 +460,34 @@ Steps = support.cases("", {f"{what.__name__}_{target}": lambda test, what=what, 
     (storm_on_core, "cortex-m4"))})
 
 
+def wide_on_core(test, target):
+    """Convolutions and products of 16-bit codes, of random shapes: this machine's results on every core."""
+    reason = tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    folder = emit(target, name=f"wide_{target}")
+    about = manifest(folder)["target"]
+    board, program = folder / "board" / about["board"], support.ROOT / "tests" / "smoke" / "mcu_wide.c"
+    kernels = [support.ROOT / "delegates/mcu/kernels" / f for f in ("wide_product.c", "wide_codes.c", "requantize.c")]
+    said = []
+    for flags, image in ((["cc"], folder / "wide_here"), ([about["compiler"], *about["flags"].split(), "-ffreestanding", "-fbuiltin",
+            "-fno-tree-loop-distribute-patterns", "-ffunction-sections", "-nostdlib", "-Wl,--gc-sections", f"-T{board / 'link.ld'}", f"-I{folder / 'board'}", f"-I{folder / 'board/libc'}",
+            board / "startup.c", folder / "board/libc/memory.c"], folder / "wide.elf")):
+        lanes = [f"-DVIREO_MCU_TILE={2 if target == 'cortex-m0plus' else 4}"] if image.name == "wide_here" else []
+        built = run(*flags, "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", *lanes, f"-I{support.ROOT}", program, *kernels,
+                    *(["-lgcc"] if len(flags) > 1 else []), "-o", image)
+        test.assertEqual(built.returncode, 0, built.stderr)
+        qemu = re.search(r"qemu-system.*native", (folder / "Makefile").read_text())[0].split()
+        ran = run(*([*qemu, "-kernel", image] if len(flags) > 1 else [image]))
+        said.append((ran.stdout + ran.stderr).strip())
+    test.assertRegex(said[0], "^wide [0-9A-F]{8}$")
+    test.assertEqual(*said)
+
+
+Wide = support.cases("", {f"wide_on_{target}": lambda test, target=target: wide_on_core(test, target) for target in
+                          ("cortex-m55", "cortex-m0plus", "cortex-m4", "cortex-m4-nofp", "rv32imc")})
+
+
 def picture_model(size=48):
     """A picture model of codes: inverted bottlenecks, one with a sum, of random weights."""
     file = WORK / ("picture.onnx" if size == 48 else f"picture_{size}.onnx")

@@ -188,13 +188,13 @@ void reals() {
 // Codes of 16 bits.
 void wide() {
   const vireo_mcu_codes codes = {0, -32768, 32767};
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 48; ++i) {
     const int32_t kernel = i % 3 == 0 ? 3 : 1;
     const vireo_mcu_conv c = window(pick(3, 16), pick(3, 16), kernel, 1);
     vireo_mcu_conv_wide r = {};
     std::memcpy(&r, &c, offsetof(vireo_mcu_conv_wide, x_zero));
     r.groups = i % 6 == 3 ? pick(2, 16) : 1;
-    r.in_channels = r.groups > 1 ? 1 : pick(4, 48);
+    r.in_channels = r.groups > 1 ? 1 : i % 4 < 2 ? 4 * pick(1, 12) : pick(4, 48);
     r.out_channels = r.groups > 1 ? 1 : pick(4, 48);
     r.codes = codes;
     r.x_type = r.y_type = VIREO_MCU_I16;

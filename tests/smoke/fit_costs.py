@@ -21,7 +21,7 @@ TARGETS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m4-nofp", "cortex-
 FEATURES_OF = {"cortex-m4-nofp": "cortex-m4", "cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4", "cortex-m33-nofp": "cortex-m4",
                "rv32imc": "cortex-m3", "rv32imafc": "cortex-m3"}
 WITHOUT_REALS = ("cortex-m0plus", "cortex-m3", "cortex-m4-nofp", "cortex-m33-nofp", "rv32imc")
-SMALL = {"cortex-m0plus": {"pool.c", "codes.c", "requantize.c"}}  # as the Makefile of a folder compiles them
+SMALL = {"cortex-m0plus": {"pool.c", "codes.c", "requantize.c"}, "cortex-m3": {"requantize.c"}}  # as the Makefile of a folder compiles them
 
 
 def run(*command):
