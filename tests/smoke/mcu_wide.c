@@ -1,5 +1,5 @@
-/* Convolutions and products of codes of 16 bits on one core, of random shapes: a hash over the results, which every core
- * has to print. */
+/* Convolutions and products of codes of 16 bits on one core, of random shapes: a hash over the results, which every
+ * core has to print. */
 #include <stdint.h>
 #include <string.h>
 
