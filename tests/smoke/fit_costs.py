@@ -96,7 +96,7 @@ def check(target, names, features, build, work):
     off = sorted(abs(sum(c * f for c, f in zip(column, row)) / count - 1) for row, count in zip(rows_of(target, names, features), counts))
     half, most = off[len(off) // 2], off[len(off) * 9 // 10]
     print(f"{target}: half of {len(off)} layers within {100 * half:.1f} %, nine of ten within {100 * most:.1f} %")
-    if half > 0.03 or most > 0.1:
+    if half > 0.03 or most > 0.15:
         sys.exit("the kernels take other counts than converter/firmware/costs.def says: run tests/smoke/fit_costs.py BUILD")
 
 
