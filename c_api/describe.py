@@ -161,13 +161,20 @@ def maker(name):
     return module
 
 
+def text_of(api):
+    """The description as JSON, a line an entry: a change shows as the entries that it touches."""
+    sections = [f" {json.dumps(name)}: {{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in entries.items()) + "\n }"
+                for name, entries in api.items()]
+    return "{\n" + ",\n".join(sections) + "\n}\n"
+
+
 def outputs(api):
     """Path -> text of every file that is made."""
     page, silent = reference.page([(f"vireo/{name}", text) for name, text in headers()])
     if silent:
         raise SystemExit("no text of their own (a comment above the declaration): " + ", ".join(silent))
     return {
-        API: json.dumps(api, indent=1) + "\n",
+        API: text_of(api),
         HERE / "abi" / "symbols.txt": "".join(f"{name}\n" for name in sorted(api["functions"])),
         HERE / "REFERENCE.md": page,
         ROOT / "bindings" / "struct_layout.c": maker("struct_layout").made(api),
