@@ -76,6 +76,7 @@ def plot(file, stem, what, values, curves):
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "vireo"  # the same file for the same figures
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text as text, not as outlines
     import matplotlib.pyplot as plt
     figure, axes = plt.subplots(figsize=(5, 3))
     for peer, per in curves.items():
