@@ -99,7 +99,7 @@ float first_of(const TensorView& v) {
 TEST(Forward, GivesWhatTheWholeGraphGivesFromWhatIsKept) {
   Chain chain(12);
   Adder adder;
-  Forward forward(chain.graph, adder);
+  Forward forward(chain.graph, adder, Forward::Weights::kChange);
   // The same by hand, for two samples of different extents.
   std::vector<std::vector<float>> want(2);
   for (size_t s = 0; s < 2; ++s) {
@@ -112,13 +112,13 @@ TEST(Forward, GivesWhatTheWholeGraphGivesFromWhatIsKept) {
   for (size_t i = 0; i < ends.size(); ++i) {
     std::vector<const ir::Value*> later;
     for (size_t j = i + 1; j < ends.size(); ++j) later.push_back(chain.values[ends[j]]);
-    ASSERT_TRUE(forward.prepare(*chain.values[ends[i]], later, &error)) << error;
+    ASSERT_TRUE(forward.prepare({chain.values[ends[i]]}, later, &error)) << error;
     EXPECT_GT(forward.bytes({rows(2, 1)}, &error), 0u);
     for (size_t s = 0; s < 2; ++s) {
-      TensorView v;
+      std::vector<TensorView> v;
       ASSERT_TRUE(forward.run(s, {rows(s == 0 ? 2 : 4, s == 0 ? 1.0f : 5.0f)}, &v, &error)) << error;
-      EXPECT_EQ(first_of(v), want[s][ends[i]]) << i << " " << s;
-      EXPECT_EQ(v.dims[0], s == 0 ? 2 : 4);
+      EXPECT_EQ(first_of(v[0]), want[s][ends[i]]) << i << " " << s;
+      EXPECT_EQ(v[0].dims[0], s == 0 ? 2 : 4);
     }
     forward.finish();
     EXPECT_LE(forward.kept(), 3u);
@@ -131,46 +131,73 @@ TEST(Forward, GivesWhatTheWholeGraphGivesFromWhatIsKept) {
 TEST(Forward, AStepThatIsLeftOutIsPartOfTheNext) {
   Chain chain(9);
   Adder adder;
-  Forward forward(chain.graph, adder);
+  Forward forward(chain.graph, adder, Forward::Weights::kChange);
   std::string error;
-  TensorView v;
-  ASSERT_TRUE(forward.prepare(*chain.values[2], {chain.values[8]}, &error));
-  ASSERT_TRUE(forward.prepare(*chain.values[8], {}, &error));
+  std::vector<TensorView> v;
+  ASSERT_TRUE(forward.prepare({chain.values[2]}, {chain.values[8]}, &error));
+  ASSERT_TRUE(forward.prepare({chain.values[8]}, {}, &error));
   ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
   float a = -1, b = 1;
   for (int i = 2; i <= 8; ++i) std::swap(a, b), b = -a + b;
-  EXPECT_EQ(first_of(v), b);
+  EXPECT_EQ(first_of(v[0]), b);
 }
 
 TEST(Forward, BeginsAnewWhereItForgets) {
   Chain chain(9);
   Adder adder;
-  Forward forward(chain.graph, adder);
+  Forward forward(chain.graph, adder, Forward::Weights::kChange);
   std::string error;
-  TensorView v;
-  ASSERT_TRUE(forward.prepare(*chain.values[4], {chain.values[8]}, &error));
+  std::vector<TensorView> v;
+  ASSERT_TRUE(forward.prepare({chain.values[4]}, {chain.values[8]}, &error));
   ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
   EXPECT_GT(forward.left(), 0u);
   forward.forget();
   ASSERT_TRUE(forward.run(1, {rows(1, 1)}, &v, &error)) << error;
   forward.finish();
   EXPECT_EQ(forward.kept(), 0u);
-  ASSERT_TRUE(forward.prepare(*chain.values[8], {}, &error));
+  ASSERT_TRUE(forward.prepare({chain.values[8]}, {}, &error));
   EXPECT_EQ(adder.nodes[1], chain.graph.nodes().size());
   ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
-  EXPECT_EQ(first_of(v), -34);
+  EXPECT_EQ(first_of(v[0]), -34);
+}
+
+// Where weights stay, several values a step, and none of it is run again.
+TEST(Forward, NothingIsRunAgainWhereWeightsStay) {
+  Chain chain(12);
+  Adder adder;
+  Forward forward(chain.graph, adder, Forward::Weights::kStay);
+  std::string error;
+  std::vector<TensorView> v;
+  std::vector<float> want = {-1, 1};
+  while (want.size() < 12) want.push_back(-want.back() + want[want.size() - 2]);
+  size_t nodes = 0;
+  for (size_t first = 0; first < 12; first += 3) {
+    const auto from = chain.values.begin() + static_cast<std::ptrdiff_t>(first);
+    const Forward::Values values(from, from + 3), later(from + 3, chain.values.end());
+    // The last two values of the step are what the next one reads.
+    EXPECT_EQ(forward.would_keep(values, later), later.empty() ? 0u : 2 * 3 * sizeof(float));
+    ASSERT_TRUE(forward.prepare(values, later, &error)) << error;
+    ASSERT_TRUE(forward.run(0, {rows(1, 1)}, &v, &error)) << error;
+    ASSERT_EQ(v.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(first_of(v[i]), want[first + i]);
+    EXPECT_EQ(forward.left(), later.empty() ? 0u : 2 * 3 * sizeof(float));
+    forward.finish();
+    EXPECT_EQ(forward.held(), later.empty() ? 0u : 2 * 3 * sizeof(float));
+    nodes += adder.nodes.back();
+  }
+  EXPECT_EQ(nodes, chain.graph.nodes().size());
 }
 
 // Numbers are not kept: extents may follow from them.
 TEST(Forward, KeepsFloatsOnly) {
   Chain chain(6, DType::kI64);
   Adder adder;
-  Forward forward(chain.graph, adder);
+  Forward forward(chain.graph, adder, Forward::Weights::kChange);
   std::string error;
-  ASSERT_TRUE(forward.prepare(*chain.values[3], {chain.values[5]}, &error));
+  ASSERT_TRUE(forward.prepare({chain.values[3]}, {chain.values[5]}, &error));
   forward.finish();
   EXPECT_EQ(forward.kept(), 0u);
-  ASSERT_TRUE(forward.prepare(*chain.values[5], {}, &error));
+  ASSERT_TRUE(forward.prepare({chain.values[5]}, {}, &error));
   EXPECT_EQ(adder.nodes[1], chain.graph.nodes().size());
 }
 

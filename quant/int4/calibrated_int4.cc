@@ -32,6 +32,7 @@ constexpr double kRaised = 0.05;
 constexpr size_t kToRound = 4, kToJudge = 2;
 
 // A value that products multiply.
+constexpr auto kWeights = Forward::Weights::kChange;  // gains in front of products
 struct Input {
   ir::Value* value = nullptr;
   std::vector<ir::Node*> products;
@@ -120,7 +121,7 @@ class Rounding {
   }
 
   bool round_layers(const std::vector<Input>& inputs) {
-    Forward now(graph_, *options_.evaluator), was(*reference_, *options_.evaluator);
+    Forward now(graph_, *options_.evaluator, kWeights), was(*reference_, *options_.evaluator, kWeights);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (options_.tell) options_.tell("round weights", static_cast<double>(i) / static_cast<double>(inputs.size()));
       Seen seen;
@@ -216,7 +217,7 @@ class Rounding {
       const CodedMatrix codes = code_matrix(*all[i].value->constant, true, 4);
       if (codes.finite && !measure(all[i], decoded(codes), telling, &raises[i].loss)) return false;
     }
-    Forward way(graph_, *options_.evaluator);
+    Forward way(graph_, *options_.evaluator, kWeights);
     for (size_t at = 0; at < inputs.size(); ++at) {
       if (options_.tell)
         options_.tell("find what takes 8 bits", static_cast<double>(at) / static_cast<double>(inputs.size()));
@@ -287,13 +288,13 @@ class Rounding {
     std::vector<const ir::Value*> later;
     for (size_t j = at + 1; j < inputs.size(); ++j) later.push_back(inputs[j].value);
     std::string error;
-    if (!way->prepare(*inputs[at].value, later, &error)) return cannot_run(error);
+    if (!way->prepare({inputs[at].value}, later, &error)) return cannot_run(error);
     Seen seen;
-    TensorView x;
+    std::vector<TensorView> x;
     for (size_t s = 0; s < t.rounding.size(); ++s) {
       if (!way->run(s, t.rounding[s], &x, &error))
         return fail("a sample cannot be run: " + error, "look at the samples");
-      observe(x, nullptr, &seen);
+      observe(x[0], nullptr, &seen);
     }
     way->finish();
     *moment = seen.moment.size() == 0 ? std::vector<double>() : seen.moment.take_mean();
@@ -421,7 +422,7 @@ class Rounding {
       if (!heads_of(inputs[i]).empty()) count = i + 1;
     }
     std::vector<std::pair<ir::Node*, std::vector<double>>> found;
-    Forward now(graph_, *options_.evaluator);
+    Forward now(graph_, *options_.evaluator, kWeights);
     for (size_t i = 0; i < count; ++i) {
       const std::vector<ir::Node*> heads = heads_of(inputs[i]);
       Seen seen;
@@ -495,8 +496,8 @@ class Rounding {
     const ir::Node& reader = *inputs[i].products[0];
     const int64_t k = reader.in(1)->type.shape[has_columns_in_rows(reader) ? 1 : 0];
     std::string error;
-    if (!now->prepare(*inputs[i].value, later, &error)) return cannot_run(error);
-    if (was != nullptr && !was->prepare(*reference_->value(inputs[i].value->id), later_before, &error))
+    if (!now->prepare({inputs[i].value}, later, &error)) return cannot_run(error);
+    if (was != nullptr && !was->prepare({reference_->value(inputs[i].value->id)}, later_before, &error))
       return cannot_run(error);
     Samples& samples = *options_.samples;
     const std::vector<HostTensor> first = samples.read(0);
@@ -516,10 +517,10 @@ class Rounding {
     }
     for (size_t s = 0; s < samples.count(); ++s) {
       const std::vector<HostTensor> given = s == 0 ? first : samples.read(s);
-      TensorView x, x0;
+      std::vector<TensorView> x, x0;
       if (!now->run(s, given, &x, &error) || (was != nullptr && !was->run(s, given, &x0, &error)))
         return fail("sample " + std::to_string(s) + ": " + error, "look at that sample");
-      if (seen != nullptr) observe(x, was != nullptr ? &x0 : nullptr, seen);
+      if (seen != nullptr) observe(x[0], was != nullptr ? &x0[0] : nullptr, seen);
       if (s > 0) continue;
       const uint64_t left = (now->left() + (was != nullptr ? was->left() : 0)) * (samples.count() - 1);
       if (may_take(left + (seen == nullptr ? 0 : kFactors * GramObserver::bytes(k)))) continue;

@@ -168,12 +168,20 @@ class Kilobytes final : public Evaluator {
     return false;
   }
 };
-// Runs by the reference kernels; each value takes a kilobyte.
+// Runs by the reference kernels; each value takes a kilobyte. Samples give nothing: the graph's own input is random.
 class Interpreted final : public PreparedGraph {
  public:
-  explicit Interpreted(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {}
-  bool run(std::vector<HostTensor>, std::vector<TensorView>* outputs, std::string* error) override {
-    if (!ir::interpret(*graph_, {random_tensor(graph_->inputs()[0]->type.shape, 4)}, &values_, error)) return false;
+  explicit Interpreted(std::unique_ptr<ir::Graph> graph, size_t* nodes) : graph_(std::move(graph)), nodes_(nodes) {}
+  bool run(std::vector<HostTensor> kept, std::vector<TensorView>* outputs, std::string* error) override {
+    std::vector<ir::ConstantPtr> inputs = {random_tensor(graph_->inputs()[0]->type.shape, 4)};
+    for (const HostTensor& t : kept) {
+      Shape shape;
+      shape.rank = static_cast<int>(t.dims.size());
+      for (int d = 0; d < shape.rank; ++d) shape[d] = t.dims[static_cast<size_t>(d)];
+      inputs.push_back(ir::make_constant({t.dtype, shape}, t.bytes));
+    }
+    *nodes_ += graph_->nodes().size();
+    if (!ir::interpret(*graph_, inputs, &values_, error)) return false;
     outputs->clear();
     for (const ir::ConstantPtr& v : values_) {
       TensorView& t = outputs->emplace_back();
@@ -188,17 +196,20 @@ class Interpreted final : public PreparedGraph {
 
  private:
   const std::unique_ptr<ir::Graph> graph_;
+  size_t* const nodes_;
   std::vector<ir::ConstantPtr> values_;
 };
 class Interpreter final : public Evaluator {
  public:
   std::unique_ptr<PreparedGraph> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>&,
                                          std::string*) override {
-    return std::make_unique<Interpreted>(graph.clone());
+    return std::make_unique<Interpreted>(graph.clone(), &nodes);
   }
   bool run(Span<const uint8_t>, const std::vector<HostTensor>&, std::vector<HostTensor>*, std::string*) override {
     return false;
   }
+
+  size_t nodes = 0;  // that ran
 };
 class OneSample final : public Samples {
  public:
@@ -207,7 +218,8 @@ class OneSample final : public Samples {
   std::vector<HostTensor> read(size_t) override { return {}; }
 };
 
-// Values are divided into groups by the ceiling, what is held already included, and by what they may take together.
+// Values are divided into groups by the ceiling, what is held already included, and by what they may take together. A
+// group begins with what the one before it left where there is room for it.
 TEST(Int8Statistics, GroupsFitUnderTheCeilingAndSayTheSame) {
   const auto g = parsed(
       "input %x f32[1,2,4,4]\n%a = Relu(%x)\n%b = Relu(%a)\n%c = Relu(%b)\n%d = Relu(%c)\n%e = Relu(%d)\noutput %e");
@@ -215,14 +227,18 @@ TEST(Int8Statistics, GroupsFitUnderTheCeilingAndSayTheSame) {
   for (const ir::Node& n : g->nodes()) taps.push_back({n.out(), -1});
   OneSample samples;
   Interpreter evaluator;
+  std::vector<uint8_t> bytes;
   const auto groups_of_passes = [&](const PassOptions& options, std::string* error) {
     std::vector<size_t> groups;
     PassOptions counted = options;
     counted.group_done = [&](size_t, size_t count) { groups.push_back(count); };
     size_t seen = 0;
+    bytes.clear();
+    evaluator.nodes = 0;
     const auto take = [&](size_t first, size_t, const std::vector<TensorView>& values, std::string*) {
       EXPECT_EQ(first, seen);
       seen += values.size();
+      for (const TensorView& v : values) bytes.insert(bytes.end(), v.bytes.begin(), v.bytes.end());
       return true;
     };
     for_each_sample(*g, taps, samples, evaluator, counted, take, error);
@@ -231,12 +247,23 @@ TEST(Int8Statistics, GroupsFitUnderTheCeilingAndSayTheSame) {
   std::string error;
   PassOptions options;
   EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({5}));
+  const std::vector<uint8_t> want = bytes;
+  EXPECT_EQ(evaluator.nodes, 5u);
   options.memory = 10 * 1024;
   options.held = [] { return uint64_t{7 * 1024}; };
   EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({3, 2}));
+  EXPECT_EQ(bytes, want);
+  EXPECT_EQ(evaluator.nodes, 5u);
   options = {};
   options.shared = 1024;
-  EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({2, 2, 1}));
+  EXPECT_EQ(groups_of_passes(options, &error),
+            std::vector<size_t>({2, 1, 1, 1}));  // beside the 128 bytes that are kept
+  EXPECT_EQ(bytes, want);
+  EXPECT_EQ(evaluator.nodes, 5u);
+  options.shared = 255;  // half of it is too little for them
+  EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({1, 1, 1, 1, 1}));
+  EXPECT_EQ(bytes, want);
+  EXPECT_EQ(evaluator.nodes, 15u);
   EXPECT_EQ(error, "");
   options = {};
   options.memory = 2048;
