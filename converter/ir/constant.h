@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sdk/base/shape.h"
@@ -56,6 +57,17 @@ ConstantPtr make_constant_of(DType dtype, const Shape& shape, const std::vector<
   std::vector<uint8_t> bytes(values.size() * sizeof(T));
   if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return make_constant({dtype, shape}, std::move(bytes));
+}
+
+// Takes the vector's memory as it is.
+template <class T>
+ConstantPtr make_constant_of(DType dtype, const Shape& shape, std::vector<T>&& values) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  const auto c = std::make_shared<Constant>();
+  c->tensor.type = {dtype, shape};
+  c->tensor.bytes = {reinterpret_cast<const uint8_t*>(owner->data()), owner->size() * sizeof(T)};
+  c->owner = owner;
+  return c;
 }
 
 bool same_content(const Constant& a, const Constant& b);

@@ -61,6 +61,12 @@ bool move_to_disk(Graph& graph) {
   return true;
 }
 
+ConstantPtr on_disk(const ConstantPtr& c) {
+  if (!is_large(*c)) return c;
+  const std::shared_ptr<MappedFile> file = MappedFile::write({c->tensor.bytes}, kAlignment);
+  return file == nullptr ? c : make_window(c->tensor.type, file, {file->bytes().data(), c->tensor.bytes.size()});
+}
+
 void forget_pages(const Graph& graph) {
   each_constant(graph, [](Value* v) {
     if (v->constant->mapped) MappedFile::forget(v->constant->tensor.bytes);

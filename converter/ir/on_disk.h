@@ -17,6 +17,10 @@ uint64_t bytes_in_memory(const Graph& graph);
 // graph is as it was.
 bool move_to_disk(Graph& graph);
 
+// The same for one constant: a window of a file of its own. The constant itself where it is small, or the folder takes
+// no file.
+ConstantPtr on_disk(const ConstantPtr& c);
+
 // The pages of mapped constants leave memory; reading them again brings them back.
 void forget_pages(const Graph& graph);
 

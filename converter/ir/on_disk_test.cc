@@ -42,6 +42,16 @@ TEST(OnDisk, LargeConstantsAreMappedAndTheSame) {
   ASSERT_TRUE(ir::move_to_disk(*g));  // once more: nothing is left to move
 }
 
+TEST(OnDisk, OneConstantHasAFileOfItsOwnWhereItIsLarge) {
+  const std::unique_ptr<ir::Graph> g = matrices();
+  const ir::ConstantPtr large = g->nodes().front().in(1)->constant, small = g->nodes().back().in(1)->constant;
+  const ir::ConstantPtr moved = ir::on_disk(large);
+  EXPECT_TRUE(moved->mapped);
+  EXPECT_TRUE(ir::same_content(*moved, *large));
+  EXPECT_EQ(ir::on_disk(moved), moved);
+  EXPECT_EQ(ir::on_disk(small), small);
+}
+
 TEST(OnDisk, WithoutAFolderTheyStayInMemory) {
   const std::unique_ptr<ir::Graph> g = matrices();
   const uint64_t before = ir::bytes_in_memory(*g);
@@ -49,6 +59,8 @@ TEST(OnDisk, WithoutAFolderTheyStayInMemory) {
   const std::string kept = was == nullptr ? "" : was;
   setenv("TMPDIR", "/proc", 1);  // where nothing can be written
   EXPECT_FALSE(ir::move_to_disk(*g));
+  const ir::ConstantPtr large = g->nodes().front().in(1)->constant;
+  EXPECT_EQ(ir::on_disk(large), large);
   if (was == nullptr) {
     unsetenv("TMPDIR");
   } else {

@@ -7,7 +7,9 @@
 #include <memory>
 #include <set>
 
+#include "converter/ir/on_disk.h"
 #include "quant/calibrate/forward.h"
+#include "quant/calibrate/room.h"
 #include "quant/calibrate/statistics.h"
 #include "quant/int4/eight_bits.h"
 #include "quant/int4/fit_gains.h"
@@ -30,9 +32,9 @@ constexpr float kLeastShare = 1e-3f;  // of the largest magnitude of a channel
 // Matrices in 8 bits: what they add to all weights at most, and the samples that tell which they are.
 constexpr double kRaised = 0.05;
 constexpr size_t kToRound = 4, kToJudge = 2;
+constexpr auto kWeights = Forward::Weights::kChange;  // gains in front of products
 
 // A value that products multiply.
-constexpr auto kWeights = Forward::Weights::kChange;  // gains in front of products
 struct Input {
   ir::Value* value = nullptr;
   std::vector<ir::Node*> products;
@@ -56,14 +58,14 @@ bool finite(const std::vector<double>& values) {
 
 ir::ConstantPtr turned(const ir::Constant& w) {
   const Shape& s = w.tensor.type.shape;
-  std::vector<float> from(static_cast<size_t>(element_count(s))), to(from.size());
-  std::memcpy(from.data(), w.tensor.bytes.data(), from.size() * sizeof(float));
+  const auto* const from = reinterpret_cast<const float*>(w.tensor.bytes.data());
+  std::vector<float> to(static_cast<size_t>(element_count(s)));
   for (int64_t i = 0; i < s[0]; ++i) {
-    for (int64_t j = 0; j < s[1]; ++j) to[static_cast<size_t>(j * s[0] + i)] = from[static_cast<size_t>(i * s[1] + j)];
+    for (int64_t j = 0; j < s[1]; ++j) to[static_cast<size_t>(j * s[0] + i)] = from[i * s[1] + j];
   }
   Shape shape = s;
   std::swap(shape[0], shape[1]);
-  return ir::make_constant_of<float>(DType::kF32, shape, to);
+  return ir::make_constant_of(DType::kF32, shape, std::move(to));
 }
 
 std::function<bool(const ir::Node&)> kept_by(const Recipe& recipe) {
@@ -81,6 +83,7 @@ class Rounding {
     if (!knows_patterns({&graph_}, recipe_, &unknown))
       return fail("the recipe speaks of the layer \"" + unknown + "\", and no node of the model has such a name",
                   "the report of a conversion lists the layers by name");
+    if (options_.samples != nullptr) on_disk_ = make_room(graph_, options_.memory);
     nodes_ = find_coded_nodes(graph_, kept_by(recipe_), log_);
     if (nodes_.products.empty() && nodes_.lookups.empty())
       return fail("the model has no matrix that a product or a lookup reads, so nothing is put into 4 bits",
@@ -88,7 +91,8 @@ class Rounding {
     if (!take_eight_bits()) return false;
     if ((recipe_.descend || recipe_.scale_gains) && !nodes_.products.empty() && !round_all()) return false;
     code_the_rest();
-    code_nodes(graph_, nodes_, 4, known_, log_);
+    reference_.reset();
+    code_nodes(graph_, nodes_, 4, std::move(known_), log_);
     return true;
   }
 
@@ -276,12 +280,16 @@ class Rounding {
     return true;
   }
 
-  bool may_take(uint64_t needed) const {
+  PassOptions pass_options() const {
     PassOptions options;
     options.memory = options_.memory;
-    options.held = options_.held;
-    return quant::fits(options, 1, needed, 0);
+    std::vector<const ir::Graph*> graphs = {&graph_};
+    if (reference_ != nullptr) graphs.push_back(reference_.get());
+    options.held = held_besides(std::move(graphs), options_.held);
+    return options;
   }
+
+  bool may_take(uint64_t needed) const { return quant::fits(pass_options(), 1, needed, 0); }
 
   bool moment_of(const std::vector<Input>& inputs, size_t at, const Telling& t, Forward* way,
                  std::vector<double>* moment) {
@@ -457,7 +465,7 @@ class Rounding {
       if (known_.count({table.constant.get(), true}) != 0) continue;
       CodedMatrix codes = code_matrix(*table.constant, true, bits_of(*n));
       if (!codes.finite) continue;
-      const ir::ConstantPtr now = decoded(codes);
+      const ir::ConstantPtr now = laid(decoded(codes));
       known_[{now.get(), true}] = std::move(codes);
       set_table(table, now);
     }
@@ -476,7 +484,7 @@ class Rounding {
       if (found == nodes_.turned.end()) {
         if (has_columns_in_rows(*n) && n->in(1)->constant == was) graph_.set_input(n, 1, coded);
       } else if (found->second->constant == was) {
-        graph_.set_input(n, 1, graph_.add_constant(n->in(1)->name, turned(*now)));
+        graph_.set_input(n, 1, graph_.add_constant(n->in(1)->name, laid(turned(*now))));
         turned_now[n->in(1)->constant.get()] = coded;
       } else {
         turned_now[found->first] = found->second;
@@ -503,13 +511,11 @@ class Rounding {
     const std::vector<HostTensor> first = samples.read(0);
     const uint64_t run = now->bytes(first, &error) + (was != nullptr && error.empty() ? was->bytes(first, &error) : 0);
     if (!error.empty()) return cannot_run(error);
-    const uint64_t needed = run + (seen == nullptr ? 0 : (2 + kFactors) * GramObserver::bytes(k));
+    const uint64_t needed =
+        seen == nullptr ? run : std::max(run, bytes_to_round(inputs[i])) + (2 + kFactors) * GramObserver::bytes(k);
     *fits = may_take(needed);
     if (!*fits) {
-      PassOptions options;
-      options.memory = options_.memory;
-      options.held = options_.held;
-      why_ = needed_text(options, needed);
+      why_ = needed_text(pass_options(), needed);
       // The way goes on where only what is observed does not fit: else the next step would take this one's weights too.
       goes_on_ = may_take(run);
       if (!goes_on_) return true;
@@ -530,6 +536,18 @@ class Rounding {
     now->finish();
     if (was != nullptr) was->finish();
     return true;
+  }
+
+  // What rounding the products' weights takes behind the step: those that meet a gain together, in another form, and
+  // one matrix as it was, as it is, and in codes.
+  uint64_t bytes_to_round(const Input& input) const {
+    uint64_t sum = 0, most = 0;
+    for (const ir::Node* n : input.products) {
+      const uint64_t bytes = n->in(1)->constant->tensor.bytes.size();
+      sum += bytes;
+      most = std::max(most, bytes);
+    }
+    return (input.products.size() == 1 ? 0 : sum) + 2 * most + most / 4;
   }
 
   static void observe(const TensorView& x, const TensorView* before, Seen* seen) {
@@ -639,12 +657,15 @@ class Rounding {
     RoundingLoss loss;
     CodedMatrix codes = code_matrix(w, by_rows, bits_of(product), target, &loss);
     if (!codes.finite) return nullptr;
-    ir::ConstantPtr out = decoded(codes);
+    const ir::ConstantPtr out = laid(decoded(codes));
     known_[{out.get(), by_rows}] = std::move(codes);
     report_.layers.push_back(
         {layer_name(product), decibels(loss.energy, loss.taken), decibels(loss.nearest, loss.taken)});
     return out;
   }
+
+  // Where the other weights lie.
+  ir::ConstantPtr laid(const ir::ConstantPtr& c) const { return on_disk_ ? ir::on_disk(c) : c; }
 
   static double decibels(double more, double less) { return less > 0 && more > 0 ? 10 * std::log10(more / less) : 0; }
 
@@ -679,8 +700,9 @@ class Rounding {
   KnownCodes known_;
   std::set<const ir::Node*> eight_bits_;  // readers of matrices in 8 bits
   bool changed_ = false;
-  bool goes_on_ = true;  // false: a step did not fit, and the way ends before it
-  std::string why_;      // the last pass did not fit
+  bool goes_on_ = true;   // false: a step did not fit, and the way ends before it
+  bool on_disk_ = false;  // large weights lie on the disk
+  std::string why_;       // the last pass did not fit
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "converter/ir/infer.h"
-#include "converter/ir/on_disk.h"
+#include "quant/calibrate/room.h"
 #include "quant/calibrate/workers.h"
 #include "quant/int8/attention.h"
 #include "quant/int8/layer.h"
@@ -84,7 +84,7 @@ class Quantization {
     // positions that have objects.
     corrects_bias_ = recipe_.correct_bias.value_or(joined_exits(plan_).empty());
     report_.recipe.correct_bias = corrects_bias_;
-    make_room();
+    if (options_.samples != nullptr) (void)make_room(graph_, options_.memory);
     if (!timed("calibrate", [&] { return calibrate_values(); })) return false;
     report_.multiply_adds = count_multiply_adds(
         graph_, plan_, options_.samples == nullptr ? std::vector<HostTensor>() : options_.samples->read(0));
@@ -156,7 +156,7 @@ class Quantization {
       return fail("channels are equalised by sample data, and no data is given",
                   "give sample data (--calibrate, --data), or say \"condition\": [] in the recipe");
     report_.equalised = equalise(graph_, plan_, statistics_, recipe_.per_channel);
-    make_room();
+    if (options_.samples != nullptr) (void)make_room(graph_, options_.memory);
     for (const EqualisedValue& e : report_.equalised) {
       for (const uint32_t id : e.ids) statistics_.erase(id);
     }
@@ -180,22 +180,9 @@ class Quantization {
     PassOptions p;
     p.memory = options_.memory;
     p.shared = options_.shared;
-    if (options_.held) {
-      p.held = [this] {
-        ir::forget_pages(graph_);
-        return options_.held();
-      };
-    }
+    p.held = held_besides({&graph_}, options_.held);
     if (options_.tell) p.tell = [this, step](double share) { options_.tell(step, share); };
     return p;
-  }
-
-  // A pass has the weights that it runs with. Where they are much of the ceiling, the graph's lie on the disk; in
-  // memory where the disk does not take them.
-  void make_room() {
-    constexpr uint64_t kPart = 4;
-    if (options_.samples != nullptr && options_.memory != 0 && options_.memory / kPart < ir::bytes_in_memory(graph_))
-      ir::move_to_disk(graph_);
   }
 
   bool calibrate_values() {

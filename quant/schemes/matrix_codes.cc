@@ -111,9 +111,11 @@ float scale_of_column(const Run& run) {
 // A matrix, a block of a column at a time; `most` weights are in one.
 class Columns {
  public:
+  // The constant outlives it.
   Columns(const ir::Constant& c, bool by_rows, int64_t most)
-      : data_(static_cast<size_t>(element_count(c.tensor.type.shape))), by_rows_(by_rows) {
-    std::memcpy(data_.data(), c.tensor.bytes.data(), data_.size() * sizeof(float));
+      : data_(reinterpret_cast<const float*>(c.tensor.bytes.data()),
+              static_cast<size_t>(element_count(c.tensor.type.shape))),
+        by_rows_(by_rows) {
     const Shape& s = c.tensor.type.shape;
     n = s[by_rows ? 0 : 1];
     k = s[by_rows ? 1 : 0];
@@ -126,13 +128,16 @@ class Columns {
     return std::all_of(data_.begin(), data_.end(), [](float v) { return std::isfinite(v); });
   }
   int64_t count() const { return static_cast<int64_t>(data_.size()); }
-  void multiply(const std::vector<float>& factors) {
-    for (size_t i = 0; i < data_.size(); ++i) {
+  // As if the weights were multiplied so.
+  std::vector<float> multiplied(const std::vector<float>& factors) const {
+    std::vector<float> out(data_.begin(), data_.end());
+    for (size_t i = 0; i < out.size(); ++i) {
       const auto at = static_cast<int64_t>(i);
-      data_[i] *= factors[static_cast<size_t>(by_rows_ ? at % k : at / n)];
+      out[i] *= factors[static_cast<size_t>(by_rows_ ? at % k : at / n)];
     }
+    return out;
   }
-  const std::vector<float>& data() const { return data_; }
+  float at(int64_t i) const { return data_[static_cast<size_t>(i)]; }
   // Where weight `i` of block `b` of a column lies, and that block's scale.
   int64_t weight_at(int64_t column, int64_t b, int64_t i) const {
     return by_rows_ ? column * k + b * block + i : (b * block + i) * n + column;
@@ -142,15 +147,22 @@ class Columns {
   // Until the next call.
   Run run(int64_t column, int64_t b) {
     const Run out = {local_.data(), std::min(block, k - b * block)};
+    for (int64_t i = 0; i < out.count; ++i) local_[static_cast<size_t>(i)] = at(weight_at(column, b, i));
+    return out;
+  }
+  // The same of weights whose rows k are multiplied by factors[k].
+  Run run(int64_t column, int64_t b, const std::vector<float>& factors) {
+    const Run out = run(column, b);
     for (int64_t i = 0; i < out.count; ++i)
-      local_[static_cast<size_t>(i)] = data_[static_cast<size_t>(weight_at(column, b, i))];
+      local_[static_cast<size_t>(i)] *= factors[static_cast<size_t>(b * block + i)];
     return out;
   }
 
   int64_t n = 0, k = 0, block = 0, blocks = 0;
 
  private:
-  std::vector<float> data_, local_;
+  const Span<const float> data_;
+  std::vector<float> local_;
   const bool by_rows_;
 };
 
@@ -222,7 +234,7 @@ class Coding {
   };
 
   double at(int64_t column, int64_t k) const {
-    return static_cast<double>(m_.data()[static_cast<size_t>(m_.weight_at(column, k / m_.block, k % m_.block))]);
+    return static_cast<double>(m_.at(m_.weight_at(column, k / m_.block, k % m_.block)));
   }
 
   double meant(const Column& c, int64_t k) const {
@@ -395,17 +407,17 @@ ir::ConstantPtr decoded(const CodedMatrix& m) {
     out[static_cast<size_t>(i)] =
         m.scales[static_cast<size_t>(m.by_rows ? column * blocks + b : b * n + column)] * static_cast<float>(code);
   }
-  return ir::make_constant_of<float>(DType::kF32, m.shape, out);
+  return ir::make_constant_of(DType::kF32, m.shape, std::move(out));
 }
 
-MatrixCodes add_codes(ir::Graph& g, const std::string& name, const CodedMatrix& matrix, PassLog& log) {
+MatrixCodes add_codes(ir::Graph& g, const std::string& name, CodedMatrix matrix, PassLog& log) {
   MatrixCodes out;
   out.finite = matrix.finite;
   if (!out.finite) return out;
   out.block = static_cast<int32_t>(matrix.block);
   out.bits = matrix.bits;
-  out.codes =
-      g.add_constant(name, ir::make_constant({matrix.bits == 4 ? DType::kI4 : DType::kI8, matrix.shape}, matrix.codes));
+  const DType type = matrix.bits == 4 ? DType::kI4 : DType::kI8;
+  out.codes = g.add_constant(name, ir::make_constant({type, matrix.shape}, std::move(matrix.codes)));
   out.scales = scales_of(g, name + "_scale", matrix);
   log.errors.push_back({name, matrix.sqnr_db});
   return out;
@@ -414,11 +426,10 @@ MatrixCodes add_codes(ir::Graph& g, const std::string& name, const CodedMatrix& 
 double loss_of_codes(const ir::Constant& w, bool by_rows, const std::vector<float>& factors,
                      const std::vector<float>& importance) {
   Columns m(w, by_rows, kCodesBlock);
-  m.multiply(factors);
   double sum = 0;
   for (int64_t column = 0; column < m.n; ++column) {
     for (int64_t b = 0; b < m.blocks; ++b) {
-      const Run run = m.run(column, b);
+      const Run run = m.run(column, b, factors);
       const float scale = scale_of_block(run, false);
       for (int64_t i = 0; i < run.count; ++i) {
         const auto at = static_cast<size_t>(b * m.block + i);
@@ -432,9 +443,7 @@ double loss_of_codes(const ir::Constant& w, bool by_rows, const std::vector<floa
 }
 
 ir::ConstantPtr multiply_rows(const ir::Constant& w, bool by_rows, const std::vector<float>& factors) {
-  Columns m(w, by_rows, kCodesBlock);
-  m.multiply(factors);
-  return ir::make_constant_of<float>(DType::kF32, w.tensor.type.shape, m.data());
+  return ir::make_constant_of(DType::kF32, w.tensor.type.shape, Columns(w, by_rows, kCodesBlock).multiplied(factors));
 }
 
 }  // namespace vireo::quant

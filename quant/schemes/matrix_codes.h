@@ -62,7 +62,7 @@ struct MatrixCodes {
 };
 
 // The report gets the distance from the original.
-MatrixCodes add_codes(ir::Graph& g, const std::string& name, const CodedMatrix& matrix, PassLog& log);
+MatrixCodes add_codes(ir::Graph& g, const std::string& name, CodedMatrix matrix, PassLog& log);
 
 // The sum of (importance[k] (w - w'))^2 over a matrix of finite weights, whose rows k are multiplied by factors[k]
 // before they become codes of 4 bits and divided by them behind. Both have K numbers; factors are above 0.

@@ -120,8 +120,8 @@ bool is_turned(const ir::Constant& a, const ir::Constant& b) {
 // One graph's products and tables, and the codes that they share.
 class Coder {
  public:
-  Coder(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCodes& known, PassLog& log)
-      : g_(g), nodes_(nodes), bits_(bits), known_(known), log_(log) {}
+  Coder(ir::Graph& g, const CodedNodes& nodes, int bits, KnownCodes known, PassLog& log)
+      : g_(g), nodes_(nodes), bits_(bits), known_(std::move(known)), log_(log) {}
 
   void run() {
     for (const ir::Node* n : nodes_.products) all_ += bytes_of(*n->in(1));
@@ -140,7 +140,7 @@ class Coder {
     if (log_.progress) log_.progress(w.name, all_ > 0 ? behind_ / all_ : 0);
     behind_ += bytes_of(w);
     const auto known = known_.find(key);
-    return done_[key] = known != known_.end() ? add_codes(g_, w.name, known->second, log_)
+    return done_[key] = known != known_.end() ? add_codes(g_, w.name, std::move(known->second), log_)
                                               : add_codes(g_, w.name, code_matrix(*w.constant, by_rows, bits_), log_);
   }
 
@@ -229,7 +229,7 @@ class Coder {
   ir::Graph& g_;
   const CodedNodes& nodes_;
   const int bits_;
-  const KnownCodes& known_;
+  KnownCodes known_;
   PassLog& log_;
   double all_ = 0, behind_ = 0;            // bytes of weights
   std::map<MatrixKey, MatrixCodes> done_;  // weights that several nodes share stay shared
@@ -313,8 +313,8 @@ CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Nod
   return out;
 }
 
-void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCodes& known, PassLog& log) {
-  Coder(g, nodes, bits, known, log).run();
+void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, KnownCodes known, PassLog& log) {
+  Coder(g, nodes, bits, std::move(known), log).run();
 }
 
 const Scheme kInt4 = {

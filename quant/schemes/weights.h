@@ -33,7 +33,7 @@ bool has_columns_in_rows(const ir::Node& product);
 using MatrixKey = std::pair<const ir::Constant*, bool>;
 using KnownCodes = std::map<MatrixKey, CodedMatrix>;
 // Codes of `bits` for all of `nodes`; of matrices that are in `known` these.
-void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, const KnownCodes& known, PassLog& log);
+void code_nodes(ir::Graph& g, const CodedNodes& nodes, int bits, KnownCodes known, PassLog& log);
 
 }  // namespace vireo::quant
 

@@ -2,10 +2,7 @@
 QDQ runs in ONNX Runtime to the same answers, a recipe that nobody edited gives the same bytes, and bad data end in an error that
 names them and leaves nothing behind."""
 import json
-import os
 import re
-import subprocess
-import sys
 
 import support
 
@@ -413,17 +410,6 @@ def a_ceiling_changes_no_byte(test):
     test.assertEqual(free.read_bytes(), tight.read_bytes())
 
 
-# Starts a program and prints its peak of resident memory. A small process does it: a child's peak counts what its parent holds.
-PEAK = "import os,sys; p = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, s, r = os.wait4(p, 0); print(s, r.ru_maxrss)"
-
-
-def peak_of(*arguments):
-    """The exit status, the most bytes that were resident, and what was said."""
-    done = subprocess.run([sys.executable, "-S", "-c", PEAK, support.VIREO, *map(str, arguments)], capture_output=True, text=True, check=True)
-    status, kib = done.stdout.split()[-2:]
-    return os.waitstatus_to_exitcode(int(status)), 1024 * int(kib), done.stderr
-
-
 def pictures(np, name, side, channels, layers, samples):
     """A chain of convolutions over pictures of side x side, with random weights, and sample data for it."""
     import onnx
@@ -464,7 +450,7 @@ def a_ceiling_is_kept(test):
         for mib in ceilings:
             out = WORK / "ceiling.vireo"
             out.unlink(missing_ok=True)
-            status, peak, said = peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M", *more)
+            status, peak, said = support.peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M", *more)
             if status != 0:
                 test.assertLess(peak, 1.05 * (mib << 20), f"{model.stem} in {mib} MiB, which it refused")
                 test.assertIn("--memory allows", said)
@@ -475,7 +461,7 @@ def a_ceiling_is_kept(test):
             files.add(out.read_bytes())
             test.assertLess(peak, 1.05 * (mib << 20), f"{model.stem} in {mib} MiB")
         for mib, status in ((enough, 0), (enough * 7 // 10, 1)) if enough else ():
-            done, peak, said = peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M", *more)
+            done, peak, said = support.peak_of("quantize", model, "-o", out, "--data", data, "--memory", f"{mib}M", *more)
             test.assertEqual(done, status, f"{model.stem} in {mib} MiB of {enough} that would do: {said}")
         test.assertEqual(len(files), 1)
         if ceilings[0] == 50:  # three times its weights would be 54 MiB, and the program is some 20 without them
@@ -492,7 +478,7 @@ def large_pictures_fit(test):
     if support.PRELOAD:
         test.skipTest("a sanitizer holds memory of its own")
     model, data = pictures(np, "large", 1760, 8, 3, 1)
-    status, peak, said = peak_of("quantize", model, "-o", WORK / "large.vireo", "--data", data)
+    status, peak, said = support.peak_of("quantize", model, "-o", WORK / "large.vireo", "--data", data)
     test.assertEqual(status, 0, said)
     test.assertLess(peak, 512 << 20)
     data.unlink()

@@ -46,6 +46,18 @@ def vireo(*arguments, check=True, environment=None, seconds=None):
     return done
 
 
+# Starts a program and prints its peak of resident memory. A small process does it: a child's peak counts what its parent holds.
+PEAK = "import os,sys; p = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, s, r = os.wait4(p, 0); print(s, r.ru_maxrss)"
+
+
+def peak_of(*arguments):
+    """The exit status of vireo, the most bytes that were resident, and what was said."""
+    done = subprocess.run([sys.executable, "-S", "-c", PEAK, VIREO, *map(str, arguments)], capture_output=True, text=True, check=True)
+    *said, last = done.stdout.splitlines()
+    status, kib = last.split()
+    return os.waitstatus_to_exitcode(int(status)), 1024 * int(kib), "\n".join(said) + done.stderr
+
+
 def convert(model, name=None, *arguments):
     """Converts into the work folder; returns the path of the .vireo file."""
     out = WORK / ((name or pathlib.Path(model).stem) + ".vireo")
