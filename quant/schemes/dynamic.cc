@@ -1,7 +1,8 @@
 // Before   x -> Gemm | MatMul | Conv (weights, bias) -> y, float32
 // After    x -> DynamicQuantizeLinear -> MatMulInteger | ConvInteger (weights in int8) -> Cast to float32
 //          -> Mul(x's scale times the weights') -> Add(bias) -> y
-//          tables of tokens: as the scheme int8-weights has them
+//          tables of tokens: as the scheme int8-weights has them; one that a product multiplies as well has its codes
+//          in the product's order, and a lookup reads a column of them
 // Fires    the weights are one constant, finite tensor (of a product: a matrix); Gemm with x as it lies, alpha 1 and a
 //          bias of one value a column; sums stay in int32. What several products read is quantized once. Idempotent:
 //          what it makes are other operators.
@@ -27,8 +28,10 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/view.h"
 
 namespace vireo::quant {
@@ -80,7 +83,8 @@ bool is_dynamic(const ir::Node& n, std::string* reason) {
 
 class Dynamic {
  public:
-  Dynamic(ir::Graph& g, PassLog& log) : g_(g), log_(log) {}
+  // `lookups`: of tables of tokens. Those whose table a product multiplies are changed with it, and leave the list.
+  Dynamic(ir::Graph& g, std::vector<ir::Node*>* lookups, PassLog& log) : g_(g), lookups_(*lookups), log_(log) {}
 
   void run() {
     std::vector<ir::Node*> products;
@@ -124,6 +128,7 @@ class Dynamic {
     Shape shape = weights.tensor.type.shape;
     if (turned) std::swap(shape[0], shape[1]);  // rows of the product's columns: [N, K] becomes [K, N]
     const std::string y = n.out()->name;
+    const ir::Value* const table = conv ? nullptr : table_of(n, lookups_);
     Writer w(g_, &n, n.name);
     ir::Node* q = quantized(w, n.in(0));
     ir::Value* coded = g_.add_constant(n.in(1)->name, codes_of_shape(codes, shape, conv ? 0 : 1));
@@ -161,6 +166,43 @@ class Dynamic {
     g_.remove(&n);
     log_.errors.push_back({coded->name, signal_to_noise_db(rows, codes)});
     log_.changed();
+    if (table != nullptr) look_up_columns(table->constant, coded, codes.scales);
+  }
+
+  // Rows of `table` are columns of a product's codes [K, N].
+  void look_up_columns(ir::ConstantPtr table, ir::Value* codes, const std::vector<float>& scales) {
+    const int64_t k = codes->type.shape[0];
+    Shape shape;
+    shape.rank = 2;
+    shape[0] = codes->type.shape[1];
+    shape[1] = 1;
+    ir::Value* const by_rows =
+        g_.add_constant(codes->name + "_rows_scale", ir::make_constant_of<float>(DType::kF32, shape, scales));
+    const auto change = [&](ir::Node* n) {
+      if (n->in(0)->constant != table) return false;
+      ir::Value* const rows = n->in(1);
+      const int rank = rows->type.shape.rank;
+      Writer w(g_, n, n->name);
+      attrs::GatherT columns;
+      columns.axis = 1;
+      std::vector<int32_t> perm;  // [K, places...] becomes [places..., K]
+      for (int i = 1; i <= rank; ++i) perm.push_back(i);
+      perm.push_back(0);
+      const std::string name = n->out()->name;
+      ir::Value* const found = w.transpose(
+          w.add(Op::kGather, pack<attrs::Gather>(columns), {codes, rows}, name + "_columns"), perm, name + "_codes");
+      ir::Value* const scale =
+          w.add(Op::kGather, pack<attrs::Gather>(attrs::GatherT{}), {by_rows, rows}, name + "_scale");
+      attrs::DequantizeLinearT a;
+      a.axis = rank;
+      a.block_size = static_cast<int32_t>(k);
+      ir::Value* const wide = w.add(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {found, scale}, name);
+      g_.replace_uses(n->out(), wide);
+      g_.remove(n);
+      log_.changed();
+      return true;
+    };
+    lookups_.erase(std::remove_if(lookups_.begin(), lookups_.end(), change), lookups_.end());
   }
 
   // [N], or [1, C, 1, ...] beside a result of `rank`.
@@ -173,6 +215,7 @@ class Dynamic {
   }
 
   ir::Graph& g_;
+  std::vector<ir::Node*>& lookups_;
   PassLog& log_;
   std::map<const ir::Value*, ir::Node*> quantized_;
 };
@@ -180,7 +223,7 @@ class Dynamic {
 void run_dynamic(ir::Graph& g, PassLog& log) {
   CodedNodes tables;
   tables.lookups = find_tables(g, log);
-  Dynamic(g, log).run();
+  Dynamic(g, &tables.lookups, log).run();
   code_nodes(g, tables, 8, {}, log);
 }
 

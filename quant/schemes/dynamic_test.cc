@@ -100,7 +100,59 @@ TEST(Int8Dynamic, WhatSeveralProductsReadIsQuantizedOnce) {
   EXPECT_EQ(now.find("DynamicQuantizeLinear"), now.rfind("DynamicQuantizeLinear"));
 }
 
-// Tokens name rows of codes, which have a scale each; a head of the same numbers has codes of its own, by column.
+// A table that is the head as well is there once, in the head's order.
+TEST(Int8Dynamic, ATableThatIsTheHeadHasItsCodesOnce) {
+  for (const char* const head : {"%y = Gemm(%r, t[20,8]) {trans_b: true}", "%y = MatMul(%r, u[8,20])"}) {
+    const auto g = graph(std::string("input %i i64[3]\n%x = Gather(t[20,8], %i)\n%r = Relu(%x)\n") + head +
+                         "\noutput %x\noutput %y");
+    fill_weights(*g);
+    ir::Value* const table = g->nodes().front().in(0);
+    const ir::ConstantPtr before = table->constant;
+    ir::Node& product = g->nodes().back();
+    if (product.op == Op::kGemm) {
+      g->set_input(&product, 1, table);
+    } else {
+      std::vector<float> turned(160), rows(160);
+      std::memcpy(rows.data(), before->tensor.bytes.data(), sizeof(float) * rows.size());
+      for (size_t i = 0; i < 160; ++i) turned[i % 8 * 20 + i / 8] = rows[i];
+      g->set_input(&product, 1,
+                   g->add_constant("u", ir::make_constant_of<float>(DType::kF32, product.in(1)->type.shape, turned)));
+    }
+    g->drop_unused_values();
+    PassLog log;
+    kInt8Dynamic.run(*g, log);
+    EXPECT_EQ(log.changes, 2u);
+    EXPECT_EQ(g->validate(), "");
+    EXPECT_EQ(ops(*g),
+              "Gather Transpose Gather DequantizeLinear Relu DynamicQuantizeLinear MatMulInteger Cast Mul Mul");
+    EXPECT_EQ(log.errors.size(), 1u);
+    const ir::Constant *multiplied = nullptr, *looked_up = nullptr;
+    for (const ir::Node& n : g->nodes()) {
+      if (n.op == Op::kMatMulInteger) multiplied = n.in(1)->constant.get();
+      if (n.op == Op::kGather && looked_up == nullptr) looked_up = n.in(0)->constant.get();
+    }
+    EXPECT_EQ(multiplied, looked_up);
+    // A row is what it was, to half a step of its largest weight.
+    std::vector<int64_t> places = {19, 0, 7};
+    Shape shape;
+    shape.rank = 1;
+    shape[0] = 3;
+    std::vector<ir::ConstantPtr> values;
+    std::string error;
+    ASSERT_TRUE(ir::interpret(*g, {ir::make_constant_of<int64_t>(DType::kI64, shape, places)}, &values, &error))
+        << error;
+    const auto* const was = reinterpret_cast<const float*>(before->tensor.bytes.data());
+    const auto* const now = reinterpret_cast<const float*>(values[0]->tensor.bytes.data());
+    for (int64_t i = 0; i < 24; ++i) {
+      const float* const row = was + places[static_cast<size_t>(i / 8)] * 8;
+      float most = 0;
+      for (int k = 0; k < 8; ++k) most = std::max(most, std::fabs(row[k]));
+      EXPECT_NEAR(now[i], row[i % 8], 0.501f * most / 127) << i;
+    }
+  }
+}
+
+// Tokens name rows of codes, which have a scale each.
 TEST(Int8Dynamic, TablesOfTokens) {
   const auto g = graph("input %i i64[1,3]\n%x = Gather(t[20,8], %i)\n%y = MatMul(%x, w[8,4])\noutput %y");
   fill_weights(*g);

@@ -290,6 +290,16 @@ std::vector<ir::Node*> find_tables(ir::Graph& g, PassLog& log) {
   return out;
 }
 
+ir::Value* table_of(const ir::Node& product, const std::vector<ir::Node*>& lookups) {
+  const ir::ConstantPtr& w = product.in(1)->constant;
+  if (w->tensor.type.shape.rank != 2) return nullptr;
+  const bool by_rows = has_columns_in_rows(product);
+  for (const ir::Node* n : lookups) {
+    if (by_rows ? n->in(0)->constant == w : is_turned(*w, *n->in(0)->constant)) return n->in(0);
+  }
+  return nullptr;
+}
+
 CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Node&)>& keep, PassLog& log) {
   CodedNodes out;
   for (ir::Node& n : g.nodes()) {

@@ -26,6 +26,8 @@ struct CodedNodes {
 CodedNodes find_coded_nodes(ir::Graph& g, const std::function<bool(const ir::Node&)>& keep, PassLog& log);
 // The lookups in tables of tokens alone, whatever else reads them.
 std::vector<ir::Node*> find_tables(ir::Graph& g, PassLog& log);
+// The table of one of `lookups` whose numbers a product multiplies, as they lie or turned; null: none.
+ir::Value* table_of(const ir::Node& product, const std::vector<ir::Node*>& lookups);
 // Whether a product has its weights as [N, K].
 bool has_columns_in_rows(const ir::Node& product);
 
