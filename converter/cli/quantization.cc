@@ -96,7 +96,12 @@ Calibration::Calibration(const QuantizeRequest& request, const std::string& mode
     if (std::filesystem::is_regular_file(request.data)) recipe->data_digest = sha256_of_file(request.data);
   }
   constexpr uint64_t kLeast = 512u << 20;
-  memory_ = request.memory.empty() ? std::max(2 * file_size(model), kLeast) : parse_bytes(request.memory);
+  const uint64_t size = file_size(model);
+  memory_ = request.memory.empty() ? std::max(2 * size, kLeast) : parse_bytes(request.memory);
+  if (size > memory_)
+    throw Failure(
+        model + " has " + bytes_text(size) + ", which are read as they are, and --memory allows " + bytes_text(memory_),
+        "allow more; without --memory it is twice the model, and at least 512 MB");
   tell_ = [progress, model](const std::string& step, double share) { progress->show(model + ": " + step, share); };
 }
 

@@ -149,8 +149,14 @@ def what_four_bits_refuse(test):
         test.assertIn("help:", done.stderr, arguments)
         test.assertFalse(out.exists())
     # A ceiling that no product fits under: the nearest codes, and each product is named.
-    done = support.vireo("quantize", GAIN / "model.onnx", "-o", WORK / "tight.vireo", "--data", samples, "--scheme", "w4/32", "--memory", "1M")
+    done = support.vireo("quantize", GAIN / "model.onnx", "-o", WORK / "tight.vireo", "--data", samples, "--scheme", "w4/32", "--memory", "22M")
     test.assertIn("has the nearest codes", done.stdout)
+    # One that the model itself does not fit under, which is said before it is read.
+    status, peak, said = support.peak_of("quantize", GAIN / "model.onnx", "-o", out, "--data", samples, "--scheme", "w4/32", "--memory", "1M")
+    test.assertEqual(status, 1)
+    test.assertRegex(said, r"has \d.* MiB, which are read as they are, and --memory allows 1.0 MiB")
+    test.assertIn("help: allow more", said)
+    test.assertFalse(out.exists())
 
 
 def a_ceiling_of_four_bits_is_kept(test):

@@ -564,7 +564,7 @@ def bad_data_and_recipes(test):
             (("--data", npz("name.npz", imag=x)), 'no array for the model\'s input "image"'),
             (("--data", npz("nan.npz", image=nan)), 'sample 3 has NaN or an infinite number in the input "image"'),
             (("--data", model), "holds no data that is known"),
-            (("--data", data, "--memory", "1K"), "needs"),
+            (("--data", data, "--memory", "1M"), "needs"),
             (("--data", data, "--memory", "lots"), "is no amount of memory"),
             (("--data", data, "--recipe", text("bad.json", "{")), "is no JSON"),
             (("--data", data, "--recipe", text("key.json", '{"vireo_recipe": 1, "layer": {}}')), 'did you mean "layers"?'),
