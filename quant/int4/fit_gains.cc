@@ -11,26 +11,36 @@ namespace {
 constexpr double kDamping = 0.01;          // keeps d near 1 where the data say little
 constexpr double kLeast = 0.5, kMost = 2;  // of d
 
-// A row of K numbers for each column of the product.
-std::vector<float> columns_of(const ir::Constant& w, bool by_rows) {
-  const Shape& s = w.tensor.type.shape;
-  std::vector<float> from(static_cast<size_t>(element_count(s)));
-  std::memcpy(from.data(), w.tensor.bytes.data(), from.size() * sizeof(float));
-  if (by_rows) return from;
-  std::vector<float> to(from.size());
-  for (int64_t k = 0; k < s[0]; ++k) {
-    for (int64_t n = 0; n < s[1]; ++n) to[static_cast<size_t>(n * s[0] + k)] = from[static_cast<size_t>(k * s[1] + n)];
+// At once: the head of a language model has more columns than anything else is large.
+constexpr int64_t kColumns = 1024;
+
+// A row of K numbers for each of columns [first, last) of the product.
+std::vector<float> columns_of(const ir::Constant& w, bool by_rows, int64_t first, int64_t last) {
+  const int64_t k = w.tensor.type.shape[by_rows ? 1 : 0], n = w.tensor.type.shape[by_rows ? 0 : 1];
+  std::vector<float> out(static_cast<size_t>((last - first) * k));
+  const auto* const from = w.tensor.bytes.data();
+  if (by_rows) {
+    std::memcpy(out.data(), from + static_cast<size_t>(first * k) * sizeof(float), out.size() * sizeof(float));
+    return out;
   }
-  return to;
+  std::vector<float> line(static_cast<size_t>(last - first));
+  for (int64_t i = 0; i < k; ++i) {
+    std::memcpy(line.data(), from + static_cast<size_t>(i * n + first) * sizeof(float), line.size() * sizeof(float));
+    for (size_t j = 0; j < line.size(); ++j) out[j * static_cast<size_t>(k) + static_cast<size_t>(i)] = line[j];
+  }
+  return out;
 }
 
 }  // namespace
 
 void GainFit::add(const ir::Constant& was, const ir::Constant& is, bool by_rows) {
-  const std::vector<float> before = columns_of(was, by_rows), now = columns_of(is, by_rows);
   const int64_t k = was.tensor.type.shape[by_rows ? 1 : 0], n = was.tensor.type.shape[by_rows ? 0 : 1];
-  squares_.add(now.data(), now.data(), n, k);
-  products_.add(before.data(), now.data(), n, k);
+  for (int64_t first = 0; first < n; first += kColumns) {
+    const int64_t last = std::min(first + kColumns, n);
+    const std::vector<float> before = columns_of(was, by_rows, first, last), now = columns_of(is, by_rows, first, last);
+    squares_.add(now.data(), now.data(), last - first, k);
+    products_.add(before.data(), now.data(), last - first, k);
+  }
 }
 
 std::vector<float> GainFit::factors() {

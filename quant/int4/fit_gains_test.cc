@@ -53,6 +53,36 @@ TEST(FitGains, LeavesWhatIsRight) {
   for (const float f : fit.factors()) EXPECT_NEAR(f, 1, 1e-6);
 }
 
+// More columns than are taken at once, as rows and as columns.
+TEST(FitGains, TakesManyColumnsInEitherOrder) {
+  constexpr int64_t kMany = 2500;
+  const Data data;
+  std::mt19937 rng(6);
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> w(kSize * kMany), changed(w.size()), w_rows(w.size()), changed_rows(w.size());
+  for (int64_t k = 0; k < kSize; ++k) {
+    for (int64_t n = 0; n < kMany; ++n) {
+      const auto at = static_cast<size_t>(k * kMany + n), turned = static_cast<size_t>(n * kSize + k);
+      w[at] = w_rows[turned] = normal(rng);
+      changed[at] = changed_rows[turned] = w[at] * (1 + 0.02f * static_cast<float>(k % 5));
+    }
+  }
+  const auto many = [](const std::vector<float>& values, bool by_rows) {
+    Shape shape;
+    shape.rank = 2;
+    shape[by_rows ? 1 : 0] = kSize;
+    shape[by_rows ? 0 : 1] = kMany;
+    return ir::make_constant_of<float>(DType::kF32, shape, values);
+  };
+  GainFit fit(data.moment, data.no_drift), by_rows(data.moment, data.no_drift);
+  fit.add(*many(w, false), *many(changed, false), false);
+  by_rows.add(*many(w_rows, true), *many(changed_rows, true), true);
+  const std::vector<float> factors = fit.factors();
+  ASSERT_EQ(factors.size(), static_cast<size_t>(kSize));
+  for (size_t k = 0; k < factors.size(); ++k) EXPECT_NEAR(factors[k], 1 + 0.02f * static_cast<float>(k % 5), 2e-3) << k;
+  EXPECT_EQ(by_rows.factors(), factors);
+}
+
 // x0 is 1.1 x: all gains have to grow as much.
 TEST(FitGains, FollowsWhatCameInBefore) {
   const Data data;
