@@ -18,7 +18,8 @@ constexpr vireo_mcu_units kAll = {0, VIREO_MCU_ALL_UNITS};
 std::mt19937 numbers(48);
 
 int32_t pick(int32_t low, int32_t high) {
-  return low + static_cast<int32_t>(numbers() % static_cast<uint32_t>(high - low + 1));
+  const uint32_t first = static_cast<uint32_t>(low), count = static_cast<uint32_t>(high) - first + 1;
+  return static_cast<int32_t>(first + numbers() % count);
 }
 std::vector<float> noise(int64_t count) {
   std::vector<float> v(static_cast<size_t>(count));

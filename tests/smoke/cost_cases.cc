@@ -33,7 +33,8 @@ std::vector<Case> cases;
 std::mt19937 numbers(7);
 
 int32_t pick(int32_t low, int32_t high) {
-  return low + static_cast<int32_t>(numbers() % static_cast<uint32_t>(high - low + 1));
+  const uint32_t first = static_cast<uint32_t>(low), count = static_cast<uint32_t>(high) - first + 1;
+  return static_cast<int32_t>(first + numbers() % count);
 }
 
 template <class Struct>

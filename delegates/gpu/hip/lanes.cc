@@ -77,20 +77,25 @@ struct lane_run {
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
     void unhandled_exception() { abort(); }
-    static std::vector<void*>& kept() { static std::vector<void*> v; return v; }
-    static size_t& kept_bytes() { static size_t n; return n; }
-    void* operator new(size_t n) {
-      if (kept_bytes() != n) {
-        for (void* p : kept()) free(p);
-        kept().clear();
-        kept_bytes() = n;
+    struct frames {
+      std::vector<void*> free_ones;
+      size_t bytes = 0;
+      void give_back() {
+        for (void* p : free_ones) free(p);
+        free_ones.clear();
       }
-      if (kept().empty()) return malloc(n);
-      void* p = kept().back();
-      kept().pop_back();
+      ~frames() { give_back(); }
+    };
+    static frames& kept() { static frames f; return f; }
+    void* operator new(size_t n) {
+      if (kept().bytes != n) kept().give_back();
+      kept().bytes = n;
+      if (kept().free_ones.empty()) return malloc(n);
+      void* p = kept().free_ones.back();
+      kept().free_ones.pop_back();
       return p;
     }
-    void operator delete(void* p, size_t) { kept().push_back(p); }
+    void operator delete(void* p, size_t) { kept().free_ones.push_back(p); }
   };
   std::coroutine_handle<promise_type> handle;
 };
