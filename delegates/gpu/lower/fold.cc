@@ -48,14 +48,15 @@ bool swaps(const ProductProblem& p) {
                      [&](const Output& out) { return plain(out.view); });
 }
 
-// Where only x has rows and batch one behind another, and many of both, they are rows that are two axes in the end. It
-// is worth that where tiles would end behind each matrix's rows.
+// Where only x has rows and batch one behind another, they are rows that are two axes in the end. It is worth that where
+// there are many, and tiles would end behind each matrix's rows.
 bool joins_rows(const ProductProblem& p) {
-  constexpr int64_t kTile = 64, kMany = 256, kLeastRows = 16;
-  if (p.batch.empty() || p.w.batch.back() != 0 || p.m <= kLeastRows || p.m * p.batch.back() < kMany) return false;
+  constexpr int64_t kTile = 64, kMany = 256;
+  if (p.batch.empty() || p.w.batch.back() != 0) return false;
   const auto tiles = [](int64_t rows) { return (rows + kTile - 1) / kTile; };
-  return p.batch.back() * tiles(p.m) > tiles(p.m * p.batch.back()) &&
-         (p.x.batch.back() == p.m * p.x.row || p.x.row == p.batch.back() * p.x.batch.back());
+  const int64_t batch = p.batch.back(), apart = std::min(batch * tiles(p.m), p.m * tiles(batch));
+  return p.m * batch >= kMany && apart > tiles(p.m * batch) &&
+         (p.x.batch.back() == p.m * p.x.row || p.x.row == batch * p.x.batch.back());
 }
 void join_rows(ProductProblem* p) {
   const int64_t batch = p->batch.back();

@@ -118,23 +118,28 @@ TEST(Fold, FewRowsChangePlacesWithALargeBatch) {
 TEST(Fold, RowsAreTwoAxesOfAResultThatLiesOtherwise) {
   const Network none;
   const Target target = exact();
-  for (const bool inside : {false, true}) {
-    SCOPED_TRACE(inside);
-    const Case c = {{8}, 37, {inside ? kIn : 37 * kIn}, {kOut, 8 * kOut}};
-    Lowering l = network(none, target, c, false);
-    auto& p = std::get<ProductProblem>(l.works[0].problem);
-    p.x.row = inside ? 8 * kIn : kIn;
-    if (!inside) p.epilogue.outputs[0].view.strides = {kOut, 8 * kOut, 1};
-    Lowering after = l;
-    fold(&after);
-    const auto& q = std::get<ProductProblem>(after.works[0].problem);
-    EXPECT_EQ(q.m, 8 * 37);
-    EXPECT_TRUE(q.batch.empty());
-    EXPECT_EQ(q.x.row, kIn);
-    EXPECT_EQ(q.inner, inside ? 8 : 37);
-    EXPECT_EQ(q.turned, inside);
-    const std::vector<Bytes> memories = whole_numbers(l);
-    EXPECT_TRUE(run_works(after, memories)[3] == run_works(l, memories)[3]);
+  struct Rows {
+    int64_t batch, m;
+  };
+  for (const auto& [batch, m] : {Rows{8, 37}, {37, 8}}) {
+    for (const bool inside : {false, true}) {
+      SCOPED_TRACE(std::to_string(m) + (inside ? " inside" : " outside"));
+      const Case c = {{batch}, m, {inside ? kIn : m * kIn}, {kOut, batch * kOut}};
+      Lowering l = network(none, target, c, false);
+      auto& p = std::get<ProductProblem>(l.works[0].problem);
+      p.x.row = inside ? batch * kIn : kIn;
+      if (!inside) p.epilogue.outputs[0].view.strides = {kOut, batch * kOut, 1};
+      Lowering after = l;
+      fold(&after);
+      const auto& q = std::get<ProductProblem>(after.works[0].problem);
+      EXPECT_EQ(q.m, batch * m);
+      EXPECT_TRUE(q.batch.empty());
+      EXPECT_EQ(q.x.row, kIn);
+      EXPECT_EQ(q.inner, inside ? batch : m);
+      EXPECT_EQ(q.turned, inside);
+      const std::vector<Bytes> memories = whole_numbers(l);
+      EXPECT_TRUE(run_works(after, memories)[3] == run_works(l, memories)[3]);
+    }
   }
 }
 
