@@ -230,13 +230,13 @@ uint32_t float_bytes(const ProductTiling& t) {
 ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
   struct Tile {
     uint32_t m, n, k, lane_m, lane_n, parts;
-    int64_t fill;  // so many workgroups fill a device
-    int64_t cost;  // of an element
+    int64_t fill, most;  // so many workgroups keep a device busy; so many are on it at once
+    int64_t cost;        // of an element
   };
-  constexpr Tile kTiles[] = {{64, 128, 16, 8, 8, 1, 250, 10},
-                             {32, 64, 16, 4, 8, 2, 380, 12},
-                             {32, 32, 32, 4, 8, 8, 100, 16},
-                             {16, 32, 32, 4, 4, 8, 100, 25}};
+  constexpr Tile kTiles[] = {{64, 128, 16, 8, 8, 1, 250, 396, 10},
+                             {32, 64, 16, 4, 8, 2, 380, 792, 12},
+                             {32, 32, 32, 4, 8, 8, 100, 600, 16},
+                             {16, 32, 32, 4, 4, 8, 100, 660, 25}};
   constexpr int64_t kLeastDepth = 64, kLeast = 32, kFewRows = 8;
   ProductTiling best;
   int64_t least = INT64_MAX;
@@ -250,7 +250,8 @@ ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch,
     t.lane_n = tile.lane_n;
     t.parts = tile.parts;
     const int64_t tiles = batch * ((m + tile.m - 1) / tile.m) * ((n + tile.n - 1) / tile.n);
-    const int64_t cost = std::max(tiles, tile.fill) * tile.m * tile.n * tile.cost;
+    const int64_t turns = (tiles + tile.most - 1) / tile.most;
+    const int64_t cost = (turns == 1 ? std::max(tiles, tile.fill) : turns * tile.most) * tile.m * tile.n * tile.cost;
     if (cost >= least || !refuse_tiling(t, target).empty()) continue;
     best = t;
     least = cost;
