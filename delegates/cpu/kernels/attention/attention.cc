@@ -65,7 +65,9 @@ struct Room {
     keys = panels(scores_product(s, s.queries, s.keys));
     values = panels(values_product(s, s.queries, s.keys));
     // Fewer keys let a block have more rows, so the bound is not that of these sizes alone.
-    const int64_t most = smaller(s.queries * s.keys, larger(kFewestRows * s.keys, kBlockScores));
+    // Rows are bounded before they are multiplied: a damaged file may have any number of them.
+    const int64_t rows = s.keys <= 0 ? 0 : larger(kFewestRows, (kBlockScores + s.keys - 1) / s.keys);
+    const int64_t most = smaller(smaller(s.queries, rows) * s.keys, larger(kFewestRows * s.keys, kBlockScores));
     scores = up(static_cast<size_t>(larger(most, 0)) * sizeof(float));
     inverse = up(static_cast<size_t>(larger(s.queries, 0)) * sizeof(float));
     const size_t a = gemm_f32_scratch_bytes(scores_product(s, s.queries, s.keys), 1);
