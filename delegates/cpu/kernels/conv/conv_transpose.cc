@@ -66,7 +66,7 @@ template <bool kSum, bool kFactor>
 HWY_INLINE void add_line(const float* sum, const float* x, float factor, int64_t count, float* to) {
   const DF d;
   const auto f = hn::Set(d, factor);
-  const auto of = [f](auto a, auto v) HWY_ATTR {
+  const auto of = [=](auto a, auto v) HWY_ATTR {
     if constexpr (kFactor) return kSum ? hn::MulAdd(f, v, a) : hn::Mul(f, v);
     return kSum ? hn::Add(a, v) : v;
   };
