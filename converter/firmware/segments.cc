@@ -157,6 +157,18 @@ class Forms {
     return end <= int64_t{p.in[0]} + p.pad_end[0];
   }
 
+  // A binary kernel of one row, with both operands of a result's size.
+  template <class Binary>
+  bool begin_both(const Call& call, Form* f) const {
+    const auto b = read<Binary>(call);
+    if (b.rows != 1 || b.a_step != 1 || b.b_step != 1) return false;
+    *f = begin(call, 2);
+    f->inputs[1] = call.operands[1];
+    f->node.input_at[1] = 1;
+    f->node.elements_at = word(offsetof(Binary, columns));
+    return true;
+  }
+
   // Element by element: rows of what stands beside it, or those of [1, planes, rows, elements].
   void read_elements(size_t c, bool guess) {
     const Call& call = list_.calls[c];
@@ -165,26 +177,14 @@ class Forms {
     bool both = false;
     switch (call.kernel) {
       case k_add:
-      case k_mul: {
-        const auto b = read<vireo_mcu_binary>(call);
-        if (b.rows != 1 || b.a_step != 1 || b.b_step != 1) return;
-        f = begin(call, 2);
-        f.inputs[1] = call.operands[1];
-        f.node.input_at[1] = 1;
-        f.node.elements_at = word(offsetof(vireo_mcu_binary, columns));
+      case k_mul:
+        if (!begin_both<vireo_mcu_binary>(call, &f)) return;
         both = true;
         break;
-      }
-      case k_binary_reals: {
-        const auto b = read<vireo_mcu_binary_reals>(call);
-        if (b.rows != 1 || b.a_step != 1 || b.b_step != 1) return;
-        f = begin(call, 2);
-        f.inputs[1] = call.operands[1];
-        f.node.input_at[1] = 1;
-        f.node.elements_at = word(offsetof(vireo_mcu_binary_reals, columns));
+      case k_binary_reals:
+        if (!begin_both<vireo_mcu_binary_reals>(call, &f)) return;
         both = true;
         break;
-      }
       case k_table:
         f = begin(call, 2);
         f.node.elements_at = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <thread>
 
 namespace vireo::cuda {
 namespace {
@@ -32,13 +31,10 @@ Result Api::open(const Driver& driver, const Card& card, Context* out) {
   return result;
 }
 
-// Where a module's loading compiles a text, the driver keeps its code on disk, but takes one text at a time. Links run
-// side by side: with four threads they are about as fast as what was kept.
-bool Api::make_code(const Driver& driver, const Card&, const gpu::Kernel& kernel, bool kept, std::vector<uint8_t>* out,
+// Loading a module compiles its text as well, but the driver loads one at a time. Links run side by side.
+bool Api::make_code(const Driver& driver, const Card&, const gpu::Kernel& kernel, std::vector<uint8_t>* out,
                     std::string*) {
-  constexpr unsigned kWorthThreads = 4;
-  return (kept || std::thread::hardware_concurrency() >= kWorthThreads) &&
-         driver.link(reinterpret_cast<const char*>(kernel.words.data()), out) == kSuccess;
+  return driver.link(reinterpret_cast<const char*>(kernel.words.data()), out) == kSuccess;
 }
 
 Result Api::load(const Driver& driver, const gpu::Kernel& kernel, const void* image, Module* module, Function* function,

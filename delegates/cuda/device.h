@@ -46,8 +46,8 @@ struct Api {
 
   static constexpr bool kTakesText = true;  // PTX
   static constexpr Result kNoImage = 209;
-  static bool make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, bool kept,
-                        std::vector<uint8_t>* out, std::string* log);
+  static bool make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, std::vector<uint8_t>* out,
+                        std::string* log);
   static Result load(const Driver& driver, const gpu::Kernel& kernel, const void* image, Module* module,
                      Function* function, std::string* log);
   // Whether edges of graphs may be programmatic: the printed code says when, from the ninth family on.

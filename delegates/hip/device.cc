@@ -34,7 +34,7 @@ Result Api::open(const Driver& driver, const Card& card, Context* out) {
   return result;
 }
 
-bool Api::make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, bool, std::vector<uint8_t>* out,
+bool Api::make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, std::vector<uint8_t>* out,
                     std::string* log) {
   const std::string text = gpu::hip_text(reinterpret_cast<const char*>(kernel.words.data()), card.target);
   return driver.compiler().compile(text, card.chip, out, log);

@@ -50,8 +50,8 @@ struct Api {
 
   static constexpr bool kTakesText = false;
   static constexpr Result kNoImage = kNoKernelImage;
-  static bool make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, bool kept,
-                        std::vector<uint8_t>* out, std::string* log);
+  static bool make_code(const Driver& driver, const Card& card, const gpu::Kernel& kernel, std::vector<uint8_t>* out,
+                        std::string* log);
   static Result load(const Driver& driver, const gpu::Kernel& kernel, const void* image, Module* module,
                      Function* function, std::string* log);
   static bool starts_early(const Driver&, const Card&) { return false; }

@@ -13,6 +13,7 @@
 #include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/reals_more.h"
+#include "delegates/mcu/numbers_testing.h"
 
 namespace vireo::more_test {
 namespace {
@@ -21,15 +22,8 @@ constexpr float kFar = std::numeric_limits<float>::infinity();
 constexpr vireo_mcu_units kAll = {0, VIREO_MCU_ALL_UNITS};
 std::mt19937 numbers(48);
 
-int32_t pick(int32_t low, int32_t high) {
-  const uint32_t first = static_cast<uint32_t>(low), count = static_cast<uint32_t>(high) - first + 1;
-  return static_cast<int32_t>(first + numbers() % count);
-}
-std::vector<float> noise(int64_t count) {
-  std::vector<float> v(static_cast<size_t>(count));
-  for (float& x : v) x = static_cast<float>(static_cast<int32_t>(numbers() >> 8) - (1 << 23)) / (1 << 22);
-  return v;
-}
+int32_t pick(int32_t low, int32_t high) { return mcu_testing::pick(numbers, low, high); }
+std::vector<float> noise(int64_t count) { return mcu_testing::noise(numbers, count, 2); }
 size_t at(int32_t i) { return static_cast<size_t>(i); }
 
 // Runs all at once, then unit by unit: the same bits.

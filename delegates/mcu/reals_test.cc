@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/numbers_testing.h"
 
 namespace vireo::reals_test {
 namespace {
@@ -17,15 +18,8 @@ constexpr float kFar = std::numeric_limits<float>::infinity();
 constexpr vireo_mcu_units kAll = {0, VIREO_MCU_ALL_UNITS};
 std::mt19937 numbers(48);
 
-int32_t pick(int32_t low, int32_t high) {
-  const uint32_t first = static_cast<uint32_t>(low), count = static_cast<uint32_t>(high) - first + 1;
-  return static_cast<int32_t>(first + numbers() % count);
-}
-std::vector<float> noise(int64_t count) {
-  std::vector<float> v(static_cast<size_t>(count));
-  for (float& x : v) x = static_cast<float>(static_cast<int32_t>(numbers() >> 8) - (1 << 23)) / (1 << 23);
-  return v;
-}
+int32_t pick(int32_t low, int32_t high) { return mcu_testing::pick(numbers, low, high); }
+std::vector<float> noise(int64_t count) { return mcu_testing::noise(numbers, count, 1); }
 std::vector<float> packed(const std::vector<float>& w, int32_t rows, int32_t k) {
   std::vector<float> out;
   for (int32_t group = 0; group < rows; group += 4) {

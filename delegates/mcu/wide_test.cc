@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "delegates/mcu/kernels/wide.h"
+#include "delegates/mcu/numbers_testing.h"
 
 namespace vireo::wide_test {
 namespace {
@@ -15,10 +16,7 @@ namespace {
 constexpr vireo_mcu_units kAll = {0, VIREO_MCU_ALL_UNITS};
 std::mt19937 numbers(16);
 
-int32_t pick(int32_t low, int32_t high) {
-  const uint32_t first = static_cast<uint32_t>(low), count = static_cast<uint32_t>(high) - first + 1;
-  return static_cast<int32_t>(first + numbers() % count);
-}
+int32_t pick(int32_t low, int32_t high) { return mcu_testing::pick(numbers, low, high); }
 int32_t least(uint8_t type) { return type == VIREO_MCU_I8 ? -128 : type == VIREO_MCU_I16 ? -32768 : 0; }
 int32_t span(uint8_t type) { return type >= VIREO_MCU_I16 ? 65535 : 255; }
 int32_t any_code(uint8_t type) {

@@ -16,12 +16,13 @@ namespace vireo::gpu {
 
 // Machine code of a schedule's kernels, in their order: what another process made, and what is made for others.
 struct KernelCode {
-  std::vector<std::vector<uint8_t>> of;  // empty where there is none
+  std::vector<std::vector<uint8_t>> of;  // a kernel without any has an empty one
   bool made = false;                     // some of it was not there before
 
   // As a cache keeps it. Empty where a kernel has none: it would be made again and again.
   std::vector<uint8_t> bytes() const;
-  // bytes() of another process, for so many kernels. What is not that is left alone.
+  // Reads what bytes() of another process gave. Data of another number of kernels, or of another size than they say,
+  // are not used.
   void take(const void* bytes, size_t size, size_t kernels);
 };
 

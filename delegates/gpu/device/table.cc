@@ -70,30 +70,37 @@ bool is_ours(Gpu* gpu, const vireo_host& host, const vireo_graph* graph, const v
 
 constexpr char kCode[] = "kernels";
 
-// Kernels that another process has had compiled: those of this part, or, before the first part is loaded, of all.
-void take_code(Device& device, const vireo_cache& cache, const std::string& key, size_t kernels, KernelCode* own) {
-  const bool shares = device.shares_code();
-  if (!shares && device.took_code.exchange(true)) return;
+// Before the first part is loaded, kernels that another process has had compiled.
+void take_code(Device& device, const vireo_cache& cache) {
+  if (device.took_code.exchange(true)) return;
   size_t bytes = 0;
-  const void* const code = cache.get(cache.context, shares ? key.c_str() : kCode, &bytes);
-  if (shares) {
-    own->take(code, bytes, kernels);
-  } else if (code != nullptr) {
-    device.take_code(code, bytes);
-  }
+  const void* const code = cache.get(cache.context, kCode, &bytes);
+  if (code != nullptr) device.take_code(code, bytes);
 }
-
-void keep_code(Device& device, const vireo_cache& cache, const std::string& key, const KernelCode& own) {
-  if (device.shares_code()) {
-    const std::vector<uint8_t> code = own.made ? own.bytes() : std::vector<uint8_t>();
-    if (!code.empty()) cache.put(cache.context, key.c_str(), code.data(), code.size());
-    return;
-  }
+void keep_code(Device& device, const vireo_cache& cache) {
   const uint64_t compiled = device.compiled();
   if (device.kept_code.exchange(compiled) == compiled) return;
   const std::vector<uint8_t> code = device.code();
   if (!code.empty()) cache.put(cache.context, kCode, code.data(), code.size());
 }
+
+// The same of one part's kernels, where the device shares their code.
+struct SharedCode {
+  std::string key;
+  KernelCode code;
+
+  void take(const vireo_cache& cache, const std::vector<Kernel>& kernels) {
+    key = code_key(kernels);
+    size_t bytes = 0;
+    const void* const found = cache.get(cache.context, key.c_str(), &bytes);
+    code.take(found, bytes, kernels.size());
+  }
+  void keep(const vireo_cache& cache) const {
+    if (!code.made) return;
+    const std::vector<uint8_t> bytes = code.bytes();
+    if (!bytes.empty()) cache.put(cache.context, key.c_str(), bytes.data(), bytes.size());
+  }
+};
 
 vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
                   const vireo_load_request* with, void** loaded) {
@@ -122,17 +129,19 @@ vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph
       std::unique_ptr<Source> source;
       if (schedule.open) source = make_source(target, *host, graph, *asked, &gpu.made(math_of(asked)));
       const vireo_cache* const cache = VIREO_HAS(with, cache) ? with->cache : nullptr;
-      const std::string key = cache == nullptr ? std::string() : code_key(schedule.kernels);
-      KernelCode code;
-      if (cache != nullptr) take_code(*opened, *cache, key, schedule.kernels.size(), &code);
+      SharedCode shared;
+      const bool shares = cache != nullptr && opened->shares_code();
+      if (shares) shared.take(*cache, schedule.kernels);
+      if (cache != nullptr && !shares) take_code(*opened, *cache);
       Device& on = *opened;
       auto* const part = new (with->state) Part(std::move(opened));
       if (VIREO_HAS(with, slice_ns))
         part->serve(with->priority, with->slice_ns, VIREO_HAS(with, profile) && with->profile != 0);
-      if (cache != nullptr) part->share(&code);
+      if (shares) part->share(&shared.code);
       status = part->load(std::move(schedule), std::move(own), std::move(source), &why);
       if (status == VIREO_OK) {
-        if (cache != nullptr) keep_code(on, *cache, key, code);
+        if (shares) shared.keep(*cache);
+        if (cache != nullptr && !shares) keep_code(on, *cache);
         if (part->schedule().errors != 0) part->set_names(names_of(*host, graph, *asked));
         *loaded = part;
         return status;

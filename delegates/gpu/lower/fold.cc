@@ -48,8 +48,8 @@ bool swaps(const ProductProblem& p) {
                      [&](const Output& out) { return plain(out.view); });
 }
 
-// Where only x has rows and batch one behind another, they are rows that are two axes in the end. It is worth that where
-// there are many, and tiles would end behind each matrix's rows.
+// Where only x has rows and batch one behind another, they are rows that are two axes in the end. It is worth that
+// where there are many, and tiles would end behind each matrix's rows.
 bool joins_rows(const ProductProblem& p) {
   constexpr int64_t kTile = 64, kMany = 256;
   if (p.batch.empty() || p.w.batch.back() != 0) return false;

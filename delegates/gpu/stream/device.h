@@ -13,7 +13,7 @@
 //   open(driver, card, out)    a context, which is not the thread's afterwards
 //   close(driver, context)
 //   Current(driver, context)   makes it the thread's for as long as it lives; the one before comes back
-//   make_code(driver, card, kernel, kept, code, log)  machine code of a kernel. `kept`: it is for other processes, too
+//   make_code(driver, card, kernel, code, log)  machine code of a kernel, from several threads at once
 //   kTakesText                 load() takes a kernel's text where there is no machine code
 //   kNoImage                   the Result for a kernel that has no machine code and needs it
 //   load(driver, kernel, image, module, function, log)  the image is machine code or text

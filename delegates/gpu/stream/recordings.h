@@ -29,32 +29,38 @@ class StreamKernel final : public CompiledKernel {
   ~StreamKernel() override {
     if (module_ == nullptr || device_.untouchable()) return;
     const typename StreamDevice<Api>::Current current(device_);
-    (void)device_.driver().call().module_unload(module_);
+    unload();
   }
   // `known`: machine code that another process had made. `kept`: other processes are to have it.
   typename Api::Result compile(const Kernel& kernel, const std::vector<uint8_t>& known, bool kept, std::string* log) {
     const typename StreamDevice<Api>::Current current(device_);
     if (!known.empty()) {
-      const typename Api::Result result = load(kernel, known, kept, log);
+      const typename Api::Result result = load(kernel, known.data(), log);
+      if (kept && Api::status_of(result) == VIREO_OK) code_ = known;
       if (Api::status_of(result) != VIREO_UNSUPPORTED) return result;
     }
     std::vector<uint8_t> code;
-    if (Api::make_code(device_.driver(), device_.card(), kernel, kept, &code, log)) {
-      const typename Api::Result result = load(kernel, code, kept, log);
+    if (Api::make_code(device_.driver(), device_.card(), kernel, &code, log)) {
+      const typename Api::Result result = load(kernel, code.data(), log);
+      if (kept && Api::status_of(result) == VIREO_OK) code_ = std::move(code);
       if (Api::status_of(result) != VIREO_UNSUPPORTED || !Api::kTakesText) return result;
     }
-    if (!Api::kTakesText) return Api::kNoImage;
-    return Api::load(device_.driver(), kernel, kernel.words.data(), &module_, &function_, log);
+    return Api::kTakesText ? load(kernel, kernel.words.data(), log) : Api::kNoImage;
   }
   typename Api::Function function() const { return function_; }
   // What compile() found or made of it, if that was to be kept.
   const std::vector<uint8_t>& code() const { return code_; }
 
  private:
-  typename Api::Result load(const Kernel& kernel, const std::vector<uint8_t>& code, bool kept, std::string* log) {
-    const typename Api::Result result = Api::load(device_.driver(), kernel, code.data(), &module_, &function_, log);
-    if (kept && Api::status_of(result) == VIREO_OK) code_ = code;
+  // What fails leaves no module: another image may come after it.
+  typename Api::Result load(const Kernel& kernel, const void* image, std::string* log) {
+    const typename Api::Result result = Api::load(device_.driver(), kernel, image, &module_, &function_, log);
+    if (Api::status_of(result) != VIREO_OK && module_ != nullptr) unload();
     return result;
+  }
+  void unload() {
+    (void)device_.driver().call().module_unload(module_);
+    module_ = nullptr;
   }
 
   StreamDevice<Api>& device_;

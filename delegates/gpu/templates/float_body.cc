@@ -230,7 +230,7 @@ uint32_t float_bytes(const ProductTiling& t) {
 ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
   struct Tile {
     uint32_t m, n, k, lane_m, lane_n, parts;
-    int64_t fill, most;  // so many workgroups keep a device busy; so many are on it at once
+    int64_t fill, most;  // the workgroups that keep a device busy, and the most that are on it at once
     int64_t cost;        // of an element
   };
   constexpr Tile kTiles[] = {{64, 128, 16, 8, 8, 1, 250, 396, 10},

@@ -58,8 +58,8 @@ struct ProductTiling {
   // Few rows: this many lanes, a power of two, share the depth of each of tile_n columns, and each has all of tile_m
   // rows; tile_k, lane_m and lane_n do not count. 0: tiles.
   uint32_t depth_lanes = 0;
-  // Floats in quads: so many groups of lanes share a tile's depth, and lane_m and lane_n are multiples of 4. 0:
-  // elements one by one.
+  // Floats in quads: the number of groups of lanes that share a tile's depth; lane_m and lane_n are multiples of 4.
+  // 0: elements one by one.
   uint32_t parts = 0;
   // Matrices: each subgroup multiplies sub_m x sub_n of the tile by `unit`; lane_m and lane_n do not count. unit.m 0:
   // no matrix unit.
