@@ -43,11 +43,17 @@ class FloatBody {
     for (uint32_t i = 0; i < t_.lane_m * t_.lane_n; ++i) sums_.push_back(b_.variable(b_.f32(0)));
     x_ = {row_, down_, t_.lane_m, 0, xl};
     w_ = {column_, across_, t_.lane_n, xl.quads, wl};
-    const uint32_t quads = xl.quads + wl.quads;
-    if (xs.copies() && ws.copies() && shape_.k > t_.tile_k && !shape_.nk_open) {
-      run_ahead(xs, ws, quads);
+    TilePairs tiles(b_, xs, ws, t_.tile_k, k_, shape_.k, shape_.nk_open);
+    const uint32_t quads = tiles.quads();
+    const bool ahead = tiles.copies();
+    const bool two = !tiles.one_step() && 2 * quads * 16 + scratch_bytes() <= target_.shared_bytes;
+    const uint32_t stages = ahead ? tiles.stages_in(target_.stage_bytes / 3) : two ? 2 : 1;
+    array_ = b_.shared(Type::kQuad, stages * quads);
+    const auto multiply = [this](Value tile) { multiply_tile(tile); };
+    if (ahead) {
+      tiles.copy_ahead(array_, stages, multiply);
     } else {
-      run_by_turns(xs, ws, quads);
+      tiles.fetch_by_turns(array_, two, multiply);
     }
     end(epilogue, place);
   }
@@ -63,63 +69,6 @@ class FloatBody {
     Value at(uint32_t i) const { return layout.along_k ? lane + int64_t{i} * lanes : lane * 4 + line_of_four(i); }
     int64_t line_of_four(uint32_t i) const { return int64_t{i / 4} * lanes * 4 + i % 4; }
   };
-
-  void run_ahead(MatrixStage& xs, MatrixStage& ws, uint32_t quads) {
-    constexpr uint32_t kMostStages = 4;
-    const uint32_t stages = std::clamp(target_.stage_bytes / 3 / (quads * 16), 2u, kMostStages);
-    array_ = b_.shared(Type::kQuad, stages * quads);
-    const auto ask = [&](Value place, Value k0) {
-      b_.when(k0 < k_, [&] {
-        xs.copy(array_, place, k0, k_, shape_.k, false);
-        ws.copy(array_, place, k0, k_, shape_.k, false);
-      });
-      b_.copy_group();
-    };
-    b_.loop(b_.u32(0), b_.u32(stages - 1), 1, [&](Value s) { ask(s * quads, s * t_.tile_k); });
-    const Variable full = b_.variable(b_.u32(0)), empty = b_.variable(b_.u32((stages - 1) * quads));
-    const auto advance = [&](const Variable& place) {
-      const Value next = place.get() + quads;
-      place.set(b_.select(next == stages * quads, b_.u32(0), next));
-    };
-    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
-      b_.copy_wait(stages - 2);
-      b_.barrier();  // also: everybody has multiplied the tile whose place is filled now
-      ask(empty.get(), k0 + (stages - 1) * t_.tile_k);
-      multiply_tile(full.get());
-      advance(full);
-      advance(empty);
-    });
-    b_.copy_wait(0);
-  }
-
-  // A turn asks for its tile, multiplies the one before it, and keeps its own: one turn more than there are tiles.
-  void run_by_turns(MatrixStage& xs, MatrixStage& ws, uint32_t quads) {
-    const bool one_step = shape_.k <= t_.tile_k && !shape_.nk_open;
-    const bool two = !one_step && 2 * quads * 16 + scratch_bytes() <= target_.shared_bytes;
-    array_ = b_.shared(Type::kQuad, (two ? 2 : 1) * quads);
-    const auto fetch = [&](Value k0) {
-      xs.fetch(k0, k_, shape_.k, shape_.nk_open);
-      ws.fetch(k0, k_, shape_.k, shape_.nk_open);
-    };
-    const auto keep = [&](Value tile) {
-      xs.keep(array_, tile);
-      ws.keep(array_, tile);
-    };
-    if (one_step) {
-      fetch(b_.u32(0));
-      keep(b_.u32(0));
-      b_.barrier();
-      return multiply_tile(b_.u32(0));
-    }
-    b_.loop(b_.u32(0), k_ + t_.tile_k, t_.tile_k, [&](Value k0) {
-      const Value more = k0 < k_, odd = k0 / t_.tile_k % 2, none = b_.u32(0);
-      b_.when(more, [&] { fetch(k0); });
-      b_.when(k0 != 0, [&] { multiply_tile(two ? (b_.u32(1) - odd) * quads : none); });
-      if (!two) b_.barrier();
-      b_.when(more, [&] { keep(two ? odd * quads : none); });
-      b_.barrier();
-    });
-  }
 
   void multiply_tile(Value tile) {
     b_.loop(part_, b_.u32(t_.tile_k / 4), t_.parts, [&](Value four) {

@@ -33,36 +33,24 @@ class MatrixBody {
     MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.layout().quads);
     xs.take(row0_, m_, shape_.m, shape_.m_open);
     ws.take(column0_, n_, shape_.n, shape_.nk_open);
-    const uint32_t quads = xs.layout().quads + ws.layout().quads;
-    if (xs.copies() && ws.copies() && !shape_.nk_open && shape_.k > t_.tile_k &&
-        2 * quads * 16 <= target_.stage_bytes / 2) {
-      run_ahead(xs, ws, quads);
-      return end(epilogue, place);
-    }
-    // With two tiles in turn, lanes keep the next while others still multiply this one.
-    const bool one_step = shape_.k <= t_.tile_k && !shape_.nk_open;
-    const bool two = !one_step && 2 * quads * 16 <= target_.shared_bytes;
-    array_ = b_.shared(Type::kQuad, std::max((two ? 2 : 1) * quads, scratch_quads()));
-    make_matrices();
+    TilePairs tiles(b_, xs, ws, t_.tile_k, k_, shape_.k, shape_.nk_open);
     const auto multiply_tile = [&](Value tile) {
       for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) multiply(xs, ws, tile, k);
     };
-    if (one_step) {
-      fetch(xs, ws, b_.u32(0));
-      keep(xs, ws, b_.u32(0));
-      b_.barrier();
-      multiply_tile(b_.u32(0));
-      b_.barrier();
+    const uint32_t quads = tiles.quads();
+    const bool ahead = tiles.copies() && 2 * quads * 16 <= target_.stage_bytes / 2;
+    // With two tiles in turn, lanes keep the next while others still multiply this one.
+    const bool two = !tiles.one_step() && 2 * quads * 16 <= target_.shared_bytes;
+    const auto stages =
+        static_cast<uint32_t>(ahead ? std::min<int64_t>(tiles.count(), tiles.stages_in(target_.stage_bytes / 2))
+                              : two ? 2
+                                    : 1);
+    array_ = b_.shared(Type::kQuad, std::max(stages * quads, scratch_quads()));
+    make_matrices();
+    if (ahead) {
+      tiles.copy_ahead(array_, stages, multiply_tile);
     } else {
-      // A turn asks for its tile, multiplies the one before it, and keeps its own: one turn more than there are tiles.
-      b_.loop(b_.u32(0), k_ + t_.tile_k, t_.tile_k, [&](Value k0) {
-        const Value more = k0 < k_, odd = k0 / t_.tile_k % 2, none = b_.u32(0);
-        b_.when(more, [&] { fetch(xs, ws, k0); });
-        b_.when(k0 != 0, [&] { multiply_tile(two ? (b_.u32(1) - odd) * quads : none); });
-        if (!two) b_.barrier();
-        b_.when(more, [&] { keep(xs, ws, two ? odd * quads : none); });
-        b_.barrier();
-      });
+      tiles.fetch_by_turns(array_, two, multiply_tile);
     }
     end(epilogue, place);
   }
@@ -112,41 +100,6 @@ class MatrixBody {
       advance(empty);
     });
     b_.tile_wait(0);
-    b_.copy_wait(0);
-    b_.barrier();
-  }
-
-  // Several tiles are on their way to shared memory while one is multiplied.
-  void run_ahead(MatrixStage& xs, MatrixStage& ws, uint32_t quads) {
-    constexpr int64_t kMostStages = 4;
-    const int64_t tiles = (shape_.k + t_.tile_k - 1) / t_.tile_k;
-    const auto stages = static_cast<uint32_t>(
-        std::clamp<int64_t>(target_.stage_bytes / 2 / (quads * 16), 2, std::min(kMostStages, tiles)));
-    array_ = b_.shared(Type::kQuad, std::max(stages * quads, scratch_quads()));
-    make_matrices();
-    const auto ask = [&](Value place, Value k0) {
-      xs.copy(array_, place, k0, k_, shape_.k, false);
-      ws.copy(array_, place, k0, k_, shape_.k, false);
-    };
-    b_.loop(b_.u32(0), b_.u32(stages - 1), 1, [&](Value s) {  // there are as many
-      ask(s * quads, s * t_.tile_k);
-      b_.copy_group();
-    });
-    const Variable full = b_.variable(b_.u32(0)), empty = b_.variable(b_.u32((stages - 1) * quads));
-    const auto advance = [&](const Variable& place) {
-      const Value next = place.get() + quads;
-      place.set(b_.select(next == stages * quads, b_.u32(0), next));
-    };
-    b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
-      b_.copy_wait(stages - 2);
-      b_.barrier();  // also: everybody has multiplied the tile whose place is filled now
-      const Value ahead = k0 + (stages - 1) * t_.tile_k;
-      b_.when(ahead < k_, [&] { ask(empty.get(), ahead); });
-      b_.copy_group();
-      for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) multiply(xs, ws, full.get(), k);
-      advance(full);
-      advance(empty);
-    });
     b_.copy_wait(0);
     b_.barrier();
   }
@@ -206,15 +159,6 @@ class MatrixBody {
     const uint32_t lines = t_.sub_m / t_.unit.m;
     if (lines == 1) return finish(b_.u32(0), epilogue, place);
     b_.loop(b_.u32(0), b_.u32(lines), 1, [&](Value line) { finish(line, epilogue, place); });
-  }
-
-  void fetch(MatrixStage& xs, MatrixStage& ws, Value k0) {
-    xs.fetch(k0, k_, shape_.k, shape_.nk_open);
-    ws.fetch(k0, k_, shape_.k, shape_.nk_open);
-  }
-  void keep(MatrixStage& xs, MatrixStage& ws, Value tile) {
-    xs.keep(array_, tile);
-    ws.keep(array_, tile);
   }
 
   void make_matrices() {

@@ -157,4 +157,68 @@ Value MatrixStage::first_quad(Value tile, Value line, uint32_t more, uint32_t k)
   return tile + line / chunk + (first_ + more / chunk + k * pitch);
 }
 
+void TilePairs::copy_ahead(uint32_t array, uint32_t stages, const Multiply& multiply) {
+  const uint32_t quads = this->quads();
+  const auto ask = [&](Value place, Value k0) {
+    x_.copy(array, place, k0, end_, extent_, false);
+    w_.copy(array, place, k0, end_, extent_, false);
+  };
+  b_.loop(b_.u32(0), b_.u32(stages - 1), 1, [&](Value s) {
+    const Value k0 = s * depth_;
+    if (stages - 1 <= count()) {
+      ask(s * quads, k0);
+    } else {
+      b_.when(k0 < end_, [&] { ask(s * quads, k0); });
+    }
+    b_.copy_group();
+  });
+  const Variable full = b_.variable(b_.u32(0)), empty = b_.variable(b_.u32((stages - 1) * quads));
+  const auto advance = [&](const Variable& place) {
+    const Value next = place.get() + quads;
+    place.set(b_.select(next == stages * quads, b_.u32(0), next));
+  };
+  b_.loop(b_.u32(0), end_, depth_, [&](Value k0) {
+    b_.copy_wait(stages - 2);
+    b_.barrier();  // also: everybody has multiplied the tile whose place is filled now
+    const Value ahead = k0 + (stages - 1) * depth_;
+    b_.when(ahead < end_, [&] { ask(empty.get(), ahead); });
+    b_.copy_group();
+    multiply(full.get());
+    advance(full);
+    advance(empty);
+  });
+  b_.copy_wait(0);
+  b_.barrier();
+}
+
+void TilePairs::fetch_by_turns(uint32_t array, bool two, const Multiply& multiply) {
+  const uint32_t quads = this->quads();
+  const Value none = b_.u32(0);
+  const auto fetch = [&](Value k0) {
+    x_.fetch(k0, end_, extent_, open_);
+    w_.fetch(k0, end_, extent_, open_);
+  };
+  const auto keep = [&](Value tile) {
+    x_.keep(array, tile);
+    w_.keep(array, tile);
+  };
+  if (one_step()) {
+    fetch(none);
+    keep(none);
+    b_.barrier();
+    multiply(none);
+    b_.barrier();
+    return;
+  }
+  // A turn asks for its tile, multiplies the one before it, and keeps its own: one turn more than there are tiles.
+  b_.loop(none, end_ + depth_, depth_, [&](Value k0) {
+    const Value more = k0 < end_, odd = k0 / depth_ % 2;
+    b_.when(more, [&] { fetch(k0); });
+    b_.when(k0 != 0, [&] { multiply(two ? (b_.u32(1) - odd) * quads : none); });
+    if (!two) b_.barrier();
+    b_.when(more, [&] { keep(two ? odd * quads : none); });
+    b_.barrier();
+  });
+}
+
 }  // namespace vireo::gpu

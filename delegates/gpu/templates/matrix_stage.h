@@ -6,7 +6,9 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "delegates/gpu/templates/product_body.h"
@@ -81,6 +83,37 @@ class MatrixStage {
   uint32_t lines_, depth_, first_;
   TileLayout layout_;
   std::vector<Turn> turns_;
+};
+
+// Tiles of both operands side by side in an array: each is multiplied while later ones are on their way. Every call of
+// `multiply` stands in the code once, and gets the first quad of its tiles.
+class TilePairs {
+ public:
+  using Multiply = std::function<void(Value tile)>;
+  // Tiles of `depth`, up to `end`, which is `extent`. The stages have taken their lines; w's quads lie behind x's.
+  TilePairs(Builder& builder, MatrixStage& x, MatrixStage& w, uint32_t depth, Value end, int64_t extent, bool open)
+      : b_(builder), x_(x), w_(w), depth_(depth), end_(end), extent_(extent), open_(open) {}
+
+  uint32_t quads() const { return x_.layout().quads + w_.layout().quads; }
+  bool one_step() const { return extent_ <= depth_ && !open_; }
+  // Whether both can be copied, and there is more than one tile.
+  bool copies() const { return x_.copies() && w_.copies() && !open_ && extent_ > depth_; }
+  int64_t count() const { return (extent_ + depth_ - 1) / depth_; }
+  // How many of them `bytes` of shared memory hold, two to four.
+  uint32_t stages_in(uint32_t bytes) const { return std::clamp(bytes / (quads() * 16), 2u, 4u); }
+
+  // Copies them, stages - 1 ahead of the one that is multiplied. Lanes meet behind it.
+  void copy_ahead(uint32_t array, uint32_t stages, const Multiply& multiply);
+  // Fetches the next one while this one is multiplied, and keeps it in a second place where there are `two`.
+  void fetch_by_turns(uint32_t array, bool two, const Multiply& multiply);
+
+ private:
+  Builder& b_;
+  MatrixStage &x_, &w_;
+  const uint32_t depth_;
+  const Value end_;
+  const int64_t extent_;
+  const bool open_;
 };
 
 }  // namespace vireo::gpu
