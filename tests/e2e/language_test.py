@@ -230,7 +230,8 @@ def masks_of_static_int8(test):
         models.append(WORK / f"{name}.vireo")
         # A sanitizer's own memory is part of what the process holds.
         support.vireo("quantize", WORK / f"{name}.onnx", "-o", models[-1], "--data", samples, *(("--memory", "4G") if support.PRELOAD else ()))
-    exact, *coded = perplexities(*models, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256, "--samples", SAMPLES)
+    # Eight windows with a sanitizer too: codes that lose .3 % over sixteen windows lose 1.1 % over the first two.
+    exact, *coded = perplexities(*models, "--data", tokens(np), "--input", "input_ids=ids", "--window", 256, "--samples", 8)
     for value in coded:
         test.assertLess(value / exact, 1.01)
 
