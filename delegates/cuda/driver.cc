@@ -125,16 +125,17 @@ std::string Driver::read(int ordinal, int version, Card* out) const {
   t.groups_y = attribute(kMaxGridY);
   t.groups_z = attribute(kMaxGridZ);
   t.shared_bytes = attribute(kMaxSharedPerBlock);
-  // Copies that end later came with the eighth family. Units that read tiles are in cards of 9.0 only, and CUDA 12 is
-  // the first whose driver knows them.
+  // Copies that end later came with the eighth family. Units that read tiles are in cards of 9.0 only, and CUDA 12.4
+  // is the first whose driver knows all of them.
   t.stage_bytes = t.ptx >= 80 ? attribute(kMaxSharedPerBlockOnDemand) / 2048 * 2048 : 0;
-  t.tile_unit = capability == 90 && version >= 12000;
+  t.tile_unit = capability == 90 && version >= 12040;
   t.bindings = 32;
   t.push_words = 64;
   t.buffer_bytes = kMostBytes;
   t.storage16 = t.storage8 = t.float16 = t.int8 = t.int16 = t.int64 = t.float64 = true;
   t.keeps_nan32 = t.keeps_denormals32 = t.rounds_even32 = true;
   t.units = {{16, 16, 16, true}};
+  if (t.ptx >= 80) t.code_unit = {16, 16, 32, true};
   t.shuffles = true;
   out->multiprocessors = attribute(kMultiprocessors);
   const bool prohibited = attribute(kComputeMode) == kComputeModeProhibited;

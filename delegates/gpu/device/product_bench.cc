@@ -2,9 +2,10 @@
 //
 //   vireo_vulkan_product_bench [M,N,K,XW[:TM,TN,TK,SM,SN] or :TM,TN,STAGES or :0[,TM,TN,TK,LM,LN,PARTS]]...
 //
-// X and W are h (float16) or f (float32); w lies along k, as Gemm's does with transB. Behind the colon: a tile and a
-// subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0 for products without a unit,
-// with a tile, a lane's part of it, and the parts of the depth. Without arguments: a list of sizes.
+// X and W are h (float16) or f (float32), or both c (int8, into int32); w lies along k, as Gemm's does with transB.
+// Behind the colon: a tile and a subgroup's part of it for the matrix unit, a tile for the unit that reads tiles, or 0
+// for products without a unit, with a tile, a lane's part of it, and the parts of the depth. Without arguments: a list
+// of sizes.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,8 @@ Runner::Bytes as(DType type, const std::vector<float>& v) {
   for (size_t i = 0; i < v.size(); ++i) {
     if (type == DType::kF32) {
       std::memcpy(&out[i * 4], &v[i], 4);
+    } else if (type == DType::kI8) {
+      out[i] = static_cast<uint8_t>(static_cast<int8_t>(v[i] * 127));
     } else {
       const uint16_t h = f32_to_f16(v[i]);
       std::memcpy(&out[i * 2], &h, 2);
@@ -56,6 +59,7 @@ ProductProblem problem_of(const Size& s) {
   p.w = {s.w, 0, {}, 1, s.k};
   Input sum;
   sum.given = true;
+  if (s.x == DType::kI8) sum.dtype = p.sum = DType::kI32;
   p.epilogue.inputs = {sum};
   Output y;
   y.view.strides = {s.n, 1};
@@ -90,6 +94,10 @@ double error_of(const Size& s, const std::vector<float>& x, const std::vector<fl
     float got = 0;
     if (s.x == DType::kF32) {
       std::memcpy(&got, &y[at * 4], 4);
+    } else if (s.x == DType::kI8) {
+      int32_t codes = 0;
+      std::memcpy(&codes, &y[at * 4], 4);
+      got = static_cast<float>(codes);
     } else {
       uint16_t h = 0;
       std::memcpy(&h, &y[at * 2], 2);
@@ -119,8 +127,12 @@ void bench(Runner* runner, const Size& s, const char* tile) {
     for (uint32_t& one : v) one = static_cast<uint32_t>(std::strtoul(at, &at, 10)), at += *at == ',';
     t.tile_m = v[0], t.tile_n = v[1], t.tile_k = v[2], t.sub_m = v[3], t.sub_n = v[4];
     t.depth_lanes = 0;
-    if (v[3] == 0) t = tile_tiling(v[0], v[1], v[2]);
-    if (v[3] != 0)
+    if (v[3] == 0)
+      t = s.x == DType::kI8 ? code_tile_tiling(v[0], v[1], v[2], true, true) : tile_tiling(v[0], v[1], v[2]);
+    if (v[3] != 0 && s.x == DType::kI8) {
+      const MatrixUnit& u = target.code_unit;
+      t.unit = {u.m, u.n, u.k, target.subgroup, u.known, false, true, true, true};
+    } else if (v[3] != 0)
       t.unit = {target.units[0].m, target.units[0].n, target.units[0].k, target.subgroup, target.units[0].known};
   }
   std::printf("%lld x %lld x %lld %s %s, ", static_cast<long long>(s.m), static_cast<long long>(s.n),
@@ -132,10 +144,14 @@ void bench(Runner* runner, const Size& s, const char* tile) {
               t.unit.m != 0 ? t.sub_n : t.lane_n, t.unit.m != 0 ? t.stages : t.parts);
   const Dispatch d = make_product(p, t, target);
   if (!d.refusal.empty()) return void(std::printf("%s\n", d.refusal.c_str()));
-  const std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1),
-                           w = numbers(static_cast<size_t>(s.n * s.k), 2);
+  std::vector<float> x = numbers(static_cast<size_t>(s.m * s.k), 1), w = numbers(static_cast<size_t>(s.n * s.k), 2);
   const std::vector<Runner::Bytes> inputs = {as(s.x, x), as(s.w, w)};
-  const auto bytes = static_cast<uint64_t>(s.m * s.n * dtype_bits(s.x) / 8);
+  if (s.x == DType::kI8) {
+    for (std::vector<float>* const all : {&x, &w}) {
+      for (float& v : *all) v = std::trunc(v * 127);
+    }
+  }
+  const auto bytes = static_cast<uint64_t>(s.m * s.n * (s.x == DType::kF16 ? 2 : 4));
   Schedule schedule;
   schedule.inputs = {inputs[0].size(), inputs[1].size()};
   schedule.outputs = {bytes};
@@ -174,11 +190,13 @@ int run(int count, char** arguments) {
     Size s;
     long long m = 0, n = 0, k = 0;
     char types[3] = "";
-    if (std::sscanf(text, "%lld,%lld,%lld,%2[hf]", &m, &n, &k, types) != 4 || types[1] == 0 || m < 1 || n < 1 || k < 1)
+    if (std::sscanf(text, "%lld,%lld,%lld,%2[hfc]", &m, &n, &k, types) != 4 || types[1] == 0 || m < 1 || n < 1 ||
+        k < 1 || (types[0] == 'c') != (types[1] == 'c'))
       return std::printf("no size: %s\n", text), 2;
     s.m = m, s.n = n, s.k = k;
-    s.x = types[0] == 'h' ? DType::kF16 : DType::kF32;
-    s.w = types[1] == 'h' ? DType::kF16 : DType::kF32;
+    const auto type = [](char name) { return name == 'h' ? DType::kF16 : name == 'c' ? DType::kI8 : DType::kF32; };
+    s.x = type(types[0]);
+    s.w = type(types[1]);
     const char* const colon = std::strchr(text, ':');
     bench(&runner, s, colon == nullptr ? nullptr : colon + 1);
   }

@@ -28,8 +28,9 @@ bool same(const SharedArray& a, const SharedArray& b) {
   return type == b.type && count == b.count;
 }
 bool same(const Unit& a, const Unit& b) {
-  const auto& [m, n, k, lanes, known, reads_tiles] = a;
-  return m == b.m && n == b.n && k == b.k && lanes == b.lanes && known == b.known && reads_tiles == b.reads_tiles;
+  const auto& [m, n, k, lanes, known, reads_tiles, codes, left_signed, right_signed] = a;
+  return m == b.m && n == b.n && k == b.k && lanes == b.lanes && known == b.known && reads_tiles == b.reads_tiles &&
+         codes == b.codes && left_signed == b.left_signed && right_signed == b.right_signed;
 }
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {

@@ -125,13 +125,18 @@ class Printer {
   }
 
   std::string label(uint32_t i) const { return symbol_ + "_v" + std::to_string(i); }
+  const char* number_of_matrix() const { return p_.unit.codes ? "int32_t" : "float"; }
+  // The prelude's names of the operands' elements.
+  static std::string elements(const Unit& u, bool right) {
+    return !u.codes ? "halves" : (right ? u.right_signed : u.left_signed) ? "codes<true>" : "codes<false>";
+  }
   void declare(uint32_t i, const std::string& lanes) {
     const Statement& s = p_.body[i];
     if (s.op == Op::kMatrix) {
       const Unit& u = p_.unit;
       const uint32_t elements = s.bits == 0 ? u.m * u.k : s.bits == 1 ? u.k * u.n : u.m * u.n;
-      text_ += "static float " + label(i) + "[" + lanes + " / " + std::to_string(u.lanes) + "][" +
-               std::to_string(elements) + "];\n";
+      text_ += std::string("static ") + number_of_matrix() + " " + label(i) + "[" + lanes + " / " +
+               std::to_string(u.lanes) + "][" + std::to_string(elements) + "];\n";
     } else if (s.op == Op::kVariable) {
       text_ += "static " + name(s.type) + " " + label(i) + "[" + lanes + "][" + std::to_string(s.bits) + "];\n";
     } else if (has_value(s.op) && !is_inline(s.op) && kept_[i]) {
@@ -228,7 +233,7 @@ class Printer {
     text_ += "for (uint32_t g = 0; g < lanes / " + std::to_string(u.lanes) + "; ++g) {\nconst uint32_t first = g * " +
              std::to_string(u.lanes) + "; (void)first;\n";
     if (s.op == Op::kMatrixZero) {
-      text_ += "for (float& v : " + of(s.a) + ") v = 0;\n";
+      text_ += "for (auto& v : " + of(s.a) + ") v = 0;\n";
     } else if (s.op == Op::kMatrixMultiply) {
       text_ += "matrix_multiply(" + of(s.a) + ", " + of(s.b) + ", " + of(s.c) + number(u.m) + number(u.n) +
                number(u.k) + ");\n";
@@ -237,18 +242,19 @@ class Printer {
       agree_in_group(s.b);
       const TilePlace place = tile_place_of(s.bits);
       const std::string memory = symbol_ + "_s" + std::to_string(place.array);
-      text_ += "tiles.add({" + of(s.c) + ", " + memory + number(u.m) + number(u.n) + number(u.k) + ", " +
-               value(s.a, "first") + ", " + value(s.b, "first") + number(place.depth) + number(place.block) +
-               (place.left_turned ? ", true" : ", false") + (place.right_turned ? ", true" : ", false") + "}, " +
-               memory + "_t" + number(p_.shared[place.array].count) + ", &wrong);\n";
+      text_ += "tiles.add({multiply_tile<" + elements(u, false) + ", " + elements(u, true) + ">, " + of(s.c) + ", " +
+               memory + number(u.m) + number(u.n) + number(u.k) + ", " + value(s.a, "first") + ", " +
+               value(s.b, "first") + number(place.depth) + number(place.block) +
+               (place.left_turned ? ", true" : ", false") + (place.right_turned ? ", true" : ", false") +
+               number(u.of_quad()) + "}, " + memory + "_t" + number(p_.shared[place.array].count) + ", &wrong);\n";
     } else {
       agree_in_group(s.b);
       const auto array = static_cast<uint32_t>(s.bits & 0x7fffffff);
       const std::string memory = symbol_ + "_s" + std::to_string(array);
       const bool stores = s.op == Op::kMatrixStore;
       const uint64_t role = p_.body[s.a].bits;
-      text_ += std::string(stores ? "matrix_store(" : "matrix_load(") + of(s.a) + ", " + memory + ", " + memory + "_t" +
-               number(p_.shared[array].count) + ", " + value(s.b, "first") +
+      text_ += (stores ? "matrix_store(" : "matrix_load<" + elements(u, role == 1) + ">(") + of(s.a) + ", " + memory +
+               ", " + memory + "_t" + number(p_.shared[array].count) + ", " + value(s.b, "first") +
                number(static_cast<uint32_t>(s.bits >> 32)) + number(role == 1 ? u.k : u.m) +
                number(role == 0 ? u.k : u.n);
       if (!stores) text_ += (s.bits >> 31 & 1) != 0 ? ", true" : ", false";
@@ -435,16 +441,30 @@ static inline uint32_t touched(uint8_t* uses, uint32_t at, int how, int* wrong) 
   uses[at] |= how;
   return at;
 }
-static void matrix_load(float* to, const quad* from, uint8_t* uses, uint32_t count, uint32_t first, uint32_t pitch,
-                        uint32_t rows, uint32_t columns, bool turned, int* wrong) {
+// Elements of a quad.
+struct halves {
+  typedef float number;
+  static constexpr uint32_t of_quad = 8;
+  static float at(const quad& q, uint32_t i) { return float_of_half(q.w[i / 2] >> i % 2 * 16 & 0xffff); }
+};
+template <bool has_sign> struct codes {
+  typedef int32_t number;
+  static constexpr uint32_t of_quad = 16;
+  static int32_t at(const quad& q, uint32_t i) {
+    const uint32_t byte = q.w[i / 4] >> i % 4 * 8 & 0xff;
+    return has_sign ? int8_t(byte) : int32_t(byte);
+  }
+};
+template <class E> static void matrix_load(typename E::number* to, const quad* from, uint8_t* uses, uint32_t count,
+                        uint32_t first, uint32_t pitch, uint32_t rows, uint32_t columns, bool turned, int* wrong) {
   for (uint32_t r = 0; r < rows; ++r) for (uint32_t c = 0; c < columns; ++c) {
-    const uint32_t line = turned ? c : r, at = turned ? r : c, q = first + line * pitch + at / 8;
+    const uint32_t line = turned ? c : r, at = turned ? r : c, q = first + line * pitch + at / E::of_quad;
     if (q >= count) { *wrong = 1; return; }
-    to[r * columns + c] = float_of_half(from[touched(uses, q, 4, wrong)].w[at % 8 / 2] >> at % 2 * 16 & 0xffff);
+    to[r * columns + c] = E::at(from[touched(uses, q, 4, wrong)], at % E::of_quad);
   }
 }
-static void matrix_store(const float* v, quad* to, uint8_t* uses, uint32_t count, uint32_t first, uint32_t pitch,
-                         uint32_t rows, uint32_t columns, int* wrong) {
+template <class T> static void matrix_store(const T* v, quad* to, uint8_t* uses, uint32_t count, uint32_t first,
+                         uint32_t pitch, uint32_t rows, uint32_t columns, int* wrong) {
   for (uint32_t r = 0; r < rows; ++r) for (uint32_t c = 0; c < columns; ++c) {
     const uint32_t q = first + r * pitch + c / 4;
     if (q >= count) { *wrong = 1; return; }
@@ -457,30 +477,41 @@ static uint32_t matrix_place(uint32_t lane, uint32_t e, uint32_t columns) {
 static void matrix_set_left(float* to, uint32_t lane, quad q) {
   for (uint32_t e = 0; e < 8; ++e) to[matrix_place(lane, e, 16)] = float_of_half(q.w[e / 2] >> e % 2 * 16 & 0xffff);
 }
-static void matrix_multiply(const float* a, const float* b, float* sum, uint32_t m, uint32_t n, uint32_t k) {
+template <class T> static void matrix_multiply(const T* a, const T* b, T* sum, uint32_t m, uint32_t n, uint32_t k) {
   for (uint32_t i = 0; i < m; ++i) for (uint32_t l = 0; l < k; ++l) for (uint32_t j = 0; j < n; ++j)
     sum[i * n + j] += a[i * k + l] * b[l * n + j];
 }
 // Products of tiles happen when they are waited for, with what lies in shared memory then.
 struct tile_product {
-  float* sum;
+  void (*multiply)(const tile_product&);
+  void* sum;
   const quad* memory;
   uint32_t m, n, k, left, right, depth, block;
   bool left_turned, right_turned;
-  static uint32_t half(uint32_t first, uint32_t line, uint32_t k, uint32_t block, bool turned) {
+  uint32_t of_quad;
+  uint32_t element(uint32_t first, uint32_t line, uint32_t k, bool turned) const {
     const uint32_t r = turned ? k : line, at = turned ? line % 64 : k;
-    return (first + (turned ? line / 64 * block : 0) + r * 8 + ((at / 8) ^ (r & 7))) * 8 + at % 8;
+    return (first + (turned ? line / 64 * block : 0) + r * 8 + ((at / of_quad) ^ (r & 7))) * of_quad + at % of_quad;
   }
-  uint32_t left_half(uint32_t i, uint32_t l) const { return half(left, i, depth + l, block, left_turned); }
-  uint32_t right_half(uint32_t j, uint32_t l) const { return half(right, j, depth + l, block, right_turned); }
-  float at(uint32_t half) const { return float_of_half(memory[half / 8].w[half % 8 / 2] >> half % 2 * 16 & 0xffff); }
+  uint32_t left_element(uint32_t i, uint32_t l) const { return element(left, i, depth + l, left_turned); }
+  uint32_t right_element(uint32_t j, uint32_t l) const { return element(right, j, depth + l, right_turned); }
 };
+template <class L, class R> static void multiply_tile(const tile_product& p) {
+  std::vector<typename L::number> a(p.m * p.k), b(p.k * p.n);
+  for (uint32_t l = 0; l < p.k; ++l) {
+    for (uint32_t i = 0, e; i < p.m; ++i)
+      e = p.left_element(i, l), a[i * p.k + l] = L::at(p.memory[e / L::of_quad], e % L::of_quad);
+    for (uint32_t j = 0, e; j < p.n; ++j)
+      e = p.right_element(j, l), b[l * p.n + j] = R::at(p.memory[e / R::of_quad], e % R::of_quad);
+  }
+  matrix_multiply(a.data(), b.data(), static_cast<typename L::number*>(p.sum), p.m, p.n, p.k);
+}
 struct tile_groups {
   std::vector<std::vector<tile_product>> groups = {{}};
   void add(const tile_product& p, uint8_t* uses, uint32_t count, int* wrong) {
     if (p.left % 64 != 0 || p.right % 64 != 0) *wrong = 1;
     for (uint32_t l = 0; l < p.k; ++l) for (uint32_t i = 0; i < p.m + p.n; ++i) {
-      const uint32_t q = (i < p.m ? p.left_half(i, l) : p.right_half(i - p.m, l)) / 8;
+      const uint32_t q = (i < p.m ? p.left_element(i, l) : p.right_element(i - p.m, l)) / p.of_quad;
       if (q >= count) { *wrong = 1; return; }
       touched(uses, q, 4, wrong);
     }
@@ -489,14 +520,7 @@ struct tile_groups {
   void close() { groups.emplace_back(); }
   void wait(size_t left) {
     for (size_t g = 0; g + 1 + left < groups.size(); ++g) {
-      for (const tile_product& p : groups[g]) {
-        std::vector<float> a(p.m * p.k), b(p.k * p.n);
-        for (uint32_t l = 0; l < p.k; ++l) {
-          for (uint32_t i = 0; i < p.m; ++i) a[i * p.k + l] = p.at(p.left_half(i, l));
-          for (uint32_t j = 0; j < p.n; ++j) b[l * p.n + j] = p.at(p.right_half(j, l));
-        }
-        matrix_multiply(a.data(), b.data(), p.sum, p.m, p.n, p.k);
-      }
+      for (const tile_product& p : groups[g]) p.multiply(p);
       groups[g].clear();
     }
   }

@@ -193,7 +193,7 @@ Value Builder::unary(Op op, Value a) {
   return make(op, a.type, a.id);
 }
 
-// Identities that leave one operand or a constant; floats are left as they are.
+// Identities that leave one operand, a constant or a shift; floats are left as they are.
 bool Builder::fold(Op op, Value a, Value b, Value* out) {
   if (is_float(a.type)) return false;
   uint64_t x = 0, y = 0;
@@ -207,6 +207,9 @@ bool Builder::fold(Op op, Value a, Value b, Value* out) {
   if (a.id == b.id && op == Op::kSubtract) return *out = constant(a.type, 0), true;
   const bool x0 = has_x && x == 0, y0 = has_y && y == 0, x1 = has_x && x == 1, y1 = has_y && y == 1;
   const uint64_t all = masked(a.type, ~uint64_t{0});
+  const bool two = has_y && y != 0 && (y & (y - 1)) == 0 && !is_signed(a.type);  // a power of it
+  uint64_t shift = 0;
+  while (two && y >> shift != 1) ++shift;
   switch (op) {
     case Op::kAdd:
     case Op::kOr:
@@ -227,10 +230,12 @@ bool Builder::fold(Op op, Value a, Value b, Value* out) {
       return false;
     case Op::kDivide:
       if (y1) return *out = a, true;
-      return false;
+      if (!two) return false;  // a driver that divides by a shift itself may schedule what is around it worse
+      return *out = make(Op::kShiftRight, a.type, a.id, constant(a.type, shift).id), true;
     case Op::kRemainder:
       if (y1) return *out = constant(a.type, 0), true;
-      return false;
+      if (!two) return false;
+      return *out = make(Op::kAnd, a.type, a.id, constant(a.type, y - 1).id), true;
     default:
       return false;
   }

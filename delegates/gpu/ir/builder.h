@@ -81,7 +81,7 @@ class Builder {
     append({Op::kMatrixStore, Type::kNone, sum, first.id, 0, matrix_place(array, pitch, false)});
   }
   Value matrix_element(uint32_t sum, uint32_t element) {
-    return make_fresh({Op::kMatrixElement, Type::kF32, sum, 0, 0, element});
+    return make_fresh({Op::kMatrixElement, program().unit.sum(), sum, 0, 0, element});
   }
   void matrix_set(uint32_t sum, uint32_t element, Value v) {
     append({Op::kMatrixSet, Type::kF32, sum, v.id, 0, element});

@@ -52,7 +52,7 @@ enum class Op : uint8_t {
   kBarrier,  // every lane of the workgroup arrives; shared memory that was written before is seen after
   // Matrices that a subgroup owns. All lanes of the workgroup come to these together, and operands are the same in all
   // lanes of a subgroup. Shared memory is one of quads, which hold neighbours along a row, or along a column where
-  // `turned`. Shapes are those of Program::unit.
+  // `turned`. Bytes (Unit::codes) are neighbours along the depth in either operand. Shapes are those of Program::unit.
   kMatrix,          // bits: 0 left operand, 1 right operand, 2 sum; memory of the subgroup
   kMatrixZero,      // a: a sum
   kMatrixLoad,      // a: an operand, b: its first quad; bits: matrix_place()
@@ -60,11 +60,11 @@ enum class Op : uint8_t {
   kMatrixStore,     // a: a sum, b: its first quad; bits: matrix_place(), not turned
   // Where it is known how a unit spreads its matrices over lanes (Unit::known): 16 lines over each 32 of its lanes.
   // Element e of a lane l of them is that of line l / 4 + 8 (e >> 1 & 1) and column 8 (e >> 2) + 2 (l & 3) + (e & 1).
-  kMatrixElement,  // element `bits` of sum a, kF32
+  kMatrixElement,  // element `bits` of sum a, kF32; kI32 of bytes
   kMatrixSet,      // element `bits` of sum a becomes b
   kMatrixSetLeft,  // a: a left operand, b: a kQuad of the lane's eight elements in their order, as halves
   // A unit that reads its operands where they lie in shared memory (Unit::reads_tiles). A tile is lines of eight quads,
-  // neighbours along k, or along m or n where it is turned: then 64 of them, and `block` quads further the next
+  // neighbours along k, or along m or n where it is turned: then 64 halves, and `block` quads further the next
   // 64. Line r has its quad q at q ^ (r & 7), and a tile begins at a multiple of 64 quads. The products run while lanes
   // go on: those since the last kTileCommit are one group, and kTileWait leaves the newest `bits` groups under way.
   // Nothing touches their sums before, nothing writes what they read, and kTileBegin stands between what lanes did with
@@ -188,15 +188,19 @@ struct SharedArray {
   uint32_t count = 0;
 };
 
-// What multiplies matrices: m x k by k x n halves into m x n floats, by the lanes of one subgroup, or by four of them
-// where it reads tiles. m 0: nothing.
+// What multiplies matrices: m x k by k x n halves into m x n floats, or bytes into integers of 32 bits that wrap, by
+// the lanes of one subgroup, or by four of them where it reads tiles. m 0: nothing.
 struct Unit {
   uint32_t m = 0, n = 0, k = 0;
-  uint32_t lanes = 0;        // that have a matrix
-  bool known = false;        // how it spreads a sum over lanes
-  bool reads_tiles = false;  // kTileMultiply in place of kMatrixLoad and kMatrixMultiply
+  uint32_t lanes = 0;                              // that have a matrix
+  bool known = false;                              // how it spreads a sum over lanes
+  bool reads_tiles = false;                        // kTileMultiply in place of kMatrixLoad and kMatrixMultiply
+  bool codes = false;                              // bytes; else halves
+  bool left_signed = false, right_signed = false;  // of bytes
 
   uint32_t elements() const { return m * n / lanes; }  // of a lane's sum
+  uint32_t of_quad() const { return codes ? 16 : 8; }  // elements of an operand
+  Type sum() const { return codes ? Type::kI32 : Type::kF32; }
 };
 
 struct Program {

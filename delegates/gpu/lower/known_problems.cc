@@ -89,13 +89,13 @@ class Writer {
     all(shape, axes, prologue, statistics, epilogue, per_row);
   }
   void add(const ProductProblem& v) {
-    const auto& [batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue, inner, turned] = v;
-    all(batch, m, n, k, x, w, sum, x_zero, w_zero, made_w, epilogue, inner, turned);
+    const auto& [batch, m, n, k, x, w, sum, x_zero, w_zero, raw, made_w, epilogue, inner, turned] = v;
+    all(batch, m, n, k, x, w, sum, x_zero, w_zero, raw, made_w, epilogue, inner, turned);
   }
   void add(const ConvolutionProblem& v) {
-    const auto& [images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero,
+    const auto& [images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero, raw,
                  epilogue] = v;
-    all(images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero, epilogue);
+    all(images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero, raw, epilogue);
   }
   void add(const PoolProblem& v) {
     const auto& [pool, images, channels, window, pad_end, x_dtype, x, epilogue] = v;

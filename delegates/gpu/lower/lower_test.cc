@@ -371,14 +371,14 @@ TEST(GpuLower, WeightsAreKeptAsKernelsReadThem) {
   const int32_t c = matrices.constant<float>({16, 24}, std::vector<float>(16 * 24, 1));
   EXPECT_EQ(matrices.lower({matrices.node(Op::kMatMul, none(), {a, c}, {20, 24})}, &halves, with_unit()).why, "");
   EXPECT_EQ(halves.weights[0], (Weight{16 * 24 * 2, -1, c, 0, 0, 4, true}));
-  // Where a unit reads tiles, a matrix lies along the depth, unless few rows read it.
+  // Where a unit reads tiles, a matrix lies along the depth, unless some rows read it; for few rows it always does.
   Target tiles = with_unit();
   tiles.tile_unit = true;
-  for (const int64_t rows : {40, 20}) {
+  for (const int64_t rows : {40, 20, 4}) {
     Net net_of;
     const int32_t x_of = net_of.input({rows, 16}), w_of = net_of.constant<float>({16, 24}, std::vector<float>(384, 1));
     EXPECT_EQ(net_of.lower({net_of.node(Op::kMatMul, none(), {x_of, w_of}, {rows, 24})}, &halves, tiles).why, "");
-    const bool turned = rows == 40;
+    const bool turned = rows != 20;
     EXPECT_EQ(halves.weights[0], (Weight{384 * 2, -1, w_of, turned ? 16u : 0u, turned ? 24u : 0u, 4, true}));
   }
 }

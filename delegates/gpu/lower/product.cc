@@ -62,11 +62,14 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   const DType dtype = l.out(0).dtype;
   if (p->sum == kReal && dtype != kReal) end.y = end.builder.function(Function::kCast, dtype, end.y);
   end.builder.output(end.y, std::move(view));
-  // A unit that reads tiles takes narrower ones of weights that follow the depth.
+  // A unit that reads tiles takes narrower ones of weights that follow the depth, a unit of bytes no others, and lanes
+  // that share the depth of few rows read them 16 bytes at a time.
   constexpr int64_t kLeastRows = 32;
   bool turned = false;
-  const bool turns = l.target().tile_unit && l.target().half_products && count_of(p->batch) * p->m >= kLeastRows &&
-                     p->w.column == 1 && p->w.row == p->n && p->w.offset == 0 &&
+  const int64_t rows = count_of(p->batch) * p->m;
+  const bool narrower = l.target().tile_unit && l.target().half_products && rows >= kLeastRows && p->sum == kReal;
+  const bool few = rows <= kFewRows && p->sum == kReal;
+  const bool turns = (narrower || few || p->raw) && p->w.column == 1 && p->w.row == p->n && p->w.offset == 0 &&
                      std::all_of(p->w.batch.begin(), p->w.batch.end(), [](int64_t step) { return step == 0; });
   const Laid w = l.weights(l.node().inputs[1], l.laid(l.node().inputs[1]), turns ? p->k : 1, turns ? p->n : 1, true,
                            &p->w.dtype, &turned);
@@ -121,6 +124,17 @@ std::string mat_mul(Lowering& l) {
   return push(l, &p, std::move(end), std::move(view), to);
 }
 
+// Whether a unit may multiply the codes as they are; *addends: what makes up for it.
+bool multiplies_raw(Lowering& l, ProductProblem p, int* addends) {
+  if (l.target().open || p.w_zero != 0 ||
+      !std::all_of(p.w.batch.begin(), p.w.batch.end(), [](int64_t s) { return s == 0; }))
+    return false;
+  p.raw = true;
+  if (choose_product(p, l.target()).unit.m == 0) return false;
+  *addends = raw_addends(l, p.x_zero, {p.n, p.k}, {p.w.column, p.w.row}, p.w.offset);
+  return *addends >= 0;
+}
+
 std::string int_gemm(Lowering& l) {
   if (!is_byte(l.in(0).dtype) || !is_byte(l.in(1).dtype)) return "an integer product of other than bytes";
   const auto& attributes = l.node().attrs<attrs::IntGemm>();
@@ -134,7 +148,9 @@ std::string int_gemm(Lowering& l) {
   Ending end{ExpressionBuilder(&p.epilogue), 0, {}};
   Extents column(view.strides.size(), 0);
   column.back() = 1;
-  end.y = requantized(l, &end.builder, codes_of(attributes), column, &end.reads);
+  int addends = -1;
+  p.raw = multiplies_raw(l, p, &addends);
+  end.y = requantized(l, &end.builder, codes_of(attributes), column, &end.reads, addends);
   return push(l, &p, std::move(end), std::move(view), to);
 }
 

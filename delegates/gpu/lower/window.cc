@@ -50,8 +50,9 @@ View places_of(const ImageView& y) {
   return view;
 }
 
-// What a convolution's sum becomes; `channel`: steps of a channel's parameters over the epilogue's space, `view`: y's.
-using EndSum = std::function<std::vector<int>(Expression* to, const Extents& channel, const View& view)>;
+// What a convolution's sum becomes; `channel`: steps of a channel's parameters over the epilogue's space, `view`: y's;
+// `addends`: requantized()'s.
+using EndSum = std::function<std::vector<int>(Expression* to, const Extents& channel, const View& view, int addends)>;
 
 std::vector<int> end_real(Lowering& l, Expression* to, const Extents& channel, const View& view) {
   ExpressionBuilder b(to);
@@ -90,6 +91,16 @@ void set_types(const Lowering& l, const Convolution& c, P* p) {
   p->w_zero = c.w_zero;
 }
 
+// Whether a unit may multiply the codes as they are; *addends: what makes up for it.
+bool multiplies_raw(Lowering& l, ConvolutionProblem p, const Extents& w, int* addends) {
+  if (p.sum != DType::kI32 || l.target().open || p.w_zero != 0) return false;
+  p.raw = true;
+  if (choose_convolution(p, l.target()).unit.m == 0) return false;
+  const Laid at = l.laid(l.node().inputs[1]);
+  *addends = raw_addends(l, p.x_zero, w, at.strides, at.offset);
+  return *addends >= 0;
+}
+
 std::string convolve(Lowering& l, Convolution c) {
   const Datum &x = l.in(0), &w = l.in(1), &y = l.out(0);
   const int spatial = c.sliding.spatial;
@@ -120,7 +131,7 @@ std::string convolve(Lowering& l, Convolution c) {
     p.w.channel = turned ? 1 : weights.strides[0];
     p.w.spatial = taps;
     for (int64_t& step : p.w.spatial) step *= turned ? w.dims[0] : 1;
-    reads = c.end(&p.epilogue, {0, 0, 0, 0, 1}, places_of(image_y));
+    reads = c.end(&p.epilogue, {0, 0, 0, 0, 1}, places_of(image_y), -1);
     problem = std::move(p);
   } else {
     ConvolutionProblem p;
@@ -143,7 +154,9 @@ std::string convolve(Lowering& l, Convolution c) {
     for (int64_t& step : p.w.spatial) step *= turned ? p.channels : 1;
     View view = places_of(image_y);
     view.strides.insert(view.strides.begin(), image_y.channel * outputs);
-    reads = c.end(&p.epilogue, {outputs, 0, 0, 0, 0, 1}, view);
+    int addends = -1;
+    p.raw = multiplies_raw(l, p, w.dims, &addends);
+    reads = c.end(&p.epilogue, {outputs, 0, 0, 0, 0, 1}, view, addends);
     problem = std::move(p);
   }
   Work& work = l.push(std::move(problem));
@@ -159,7 +172,9 @@ std::string conv(Lowering& l) {
   Convolution c;
   c.groups = a.group();
   c.sliding = read_window(l.in(0).rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
-  c.end = [&l](Expression* to, const Extents& channel, const View& view) { return end_real(l, to, channel, view); };
+  c.end = [&l](Expression* to, const Extents& channel, const View& view, int) {
+    return end_real(l, to, channel, view);
+  };
   return convolve(l, std::move(c));
 }
 
@@ -172,10 +187,10 @@ std::string int_conv(Lowering& l) {
   c.x_zero = a.x_zero();
   c.groups = a.group();
   c.sliding = read_window(l.in(0).rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
-  c.end = [&l, &a](Expression* to, const Extents& channel, const View& view) {
+  c.end = [&l, &a](Expression* to, const Extents& channel, const View& view, int addends) {
     ExpressionBuilder b(to);
     std::vector<int> reads;
-    const int y = requantized(l, &b, codes_of(a), channel, &reads);
+    const int y = requantized(l, &b, codes_of(a), channel, &reads, addends);
     b.output(y, view);
     return reads;
   };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "delegates/gpu/templates/elements.h"
+#include "delegates/gpu/templates/space.h"
 
 #include "vireo/ops.h"
 
@@ -333,8 +334,39 @@ bool Lowering::zero_point(size_t i, int32_t* to) const {
   return true;
 }
 
-int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel,
-                std::vector<int>* reads) {
+int raw_addends(Lowering& l, int32_t x_zero, const Extents& extents, const Extents& strides, int64_t offset) {
+  const Memory& w = l.memories[static_cast<size_t>(l.laid(l.node().inputs[1]).memory)];
+  if (w.where != Where::kWeights || w.form.element != 0 || (l.has(3) && !l.constant(3))) return -1;
+  const Datum& source = l.value(w.value);
+  const auto channels = static_cast<size_t>(extents[0]);
+  std::vector<uint32_t> sums(channels, 0);
+  const int64_t each = count_of(extents) / extents[0];
+  for (size_t c = 0; c < channels; ++c) {
+    Extents at(extents.size(), 0);
+    int64_t index = offset + static_cast<int64_t>(c) * strides[0];
+    for (int64_t i = 0; i < each; ++i) {
+      const uint8_t code = source.constant[index];
+      sums[c] += source.dtype == DType::kI8 ? static_cast<uint32_t>(static_cast<int8_t>(code)) : code;
+      for (size_t axis = extents.size(); --axis > 0;) {
+        index += strides[axis];
+        if (++at[axis] < extents[axis]) break;
+        index -= strides[axis] * extents[axis];
+        at[axis] = 0;
+      }
+    }
+  }
+  std::vector<uint8_t> content(channels * sizeof(uint32_t));
+  for (size_t c = 0; c < channels; ++c) {
+    uint32_t bias = 0;
+    if (l.has(3)) std::memcpy(&bias, l.in(3).constant + (l.in(3).count() == 1 ? 0 : c * sizeof(bias)), sizeof(bias));
+    const uint32_t addend = bias - static_cast<uint32_t>(x_zero) * sums[c];
+    std::memcpy(content.data() + c * sizeof(addend), &addend, sizeof(addend));
+  }
+  return l.table(std::move(content));
+}
+
+int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel, std::vector<int>* reads,
+                int addends) {
   const auto parameter = [&](size_t i) {
     const Laid at = l.laid(l.node().inputs[i]);
     View view;
@@ -347,7 +379,16 @@ int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Ext
     return b->input(l.in(i).dtype, view);
   };
   int sum = b->given(DType::kI32);
-  const int multiplier = parameter(2), bias = l.has(3) ? parameter(3) : -1;
+  const int multiplier = parameter(2);
+  int bias = -1;
+  if (addends >= 0) {
+    View view;
+    view.strides = channel;
+    reads->push_back(addends);
+    bias = b->input(DType::kI32, view);
+  } else if (l.has(3)) {
+    bias = parameter(3);
+  }
   if (bias >= 0) sum = b->function(Function::kAdd, DType::kI32, sum, bias);
   const int real = b->function(Function::kCast, DType::kF32, sum);
   return b->code(b->function(Function::kMul, DType::kF32, real, multiplier), codes);

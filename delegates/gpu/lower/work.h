@@ -173,8 +173,14 @@ class ExpressionBuilder {
 };
 
 // The end of an integer product: sum (given), bias (input 3 of the node) and multiplier (input 2), one for all or one a
-// channel; `channel`: 1 on the epilogue's axis of channels.
-int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel, std::vector<int>* reads);
+// channel; `channel`: 1 on the epilogue's axis of channels. addends: memory of int32, one a channel, in place of the
+// bias; -1: none.
+int requantized(Lowering& l, ExpressionBuilder* b, const Codes& codes, const Extents& channel, std::vector<int>* reads,
+                int addends = -1);
+// Where a product multiplies codes as they are (ProductProblem::raw): the bias of each channel less x_zero times the
+// sum of its weights, as `addends` of requantized(). The extents and strides of the node's weights begin with the
+// channel's. -1 where the node's numbers are no constants.
+int raw_addends(Lowering& l, int32_t x_zero, const Extents& extents, const Extents& strides, int64_t offset);
 
 uint64_t bits_of(float value);
 Shape shape_of(const Datum& v);

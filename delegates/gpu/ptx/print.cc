@@ -303,8 +303,9 @@ class Printer {
     return out + "}";
   }
   void matrix(uint32_t i) {
-    declared_ += p_.body[i].bits == 2 ? ".reg .f32 %m" + number(i) + "_<" + number(p_.unit.elements()) + ">;\n"
-                                      : ".reg .b32 %m" + number(i) + "_<4>;\n";
+    const bool sum = p_.body[i].bits == 2;
+    declared_ += std::string(sum && !p_.unit.codes ? ".reg .f32 %m" : ".reg .b32 %m") + number(i) + "_<" +
+                 number(sum ? p_.unit.elements() : 4) + ">;\n";
   }
   // What a lane adds to the address of a matrix whose lines lie `pitch` quads apart: the line that it brings. Blocks
   // follow each other down the lines first, or along them.
@@ -333,9 +334,19 @@ class Printer {
     line(std::string("ldmatrix.sync.aligned.m8n8.x4") + (transposes ? ".trans" : "") + ".shared.b16 " +
          elements(s.a, 0, 4) + ", " + behind(mine, offset));
   }
+  // ".s8.u8": the types of bytes.
+  std::string code_types() const {
+    return std::string(p_.unit.left_signed ? ".s8" : ".u8") + (p_.unit.right_signed ? ".s8" : ".u8");
+  }
+  // Lanes have the same bytes of 32 along the depth as of 16 halves.
   void matrix_multiply(const Statement& s) {
     for (uint32_t half = 0; half < 2; ++half) {
       const std::string sum = elements(s.c, half * 4, 4);
+      if (p_.unit.codes) {
+        line("mma.sync.aligned.m16n8k32.row.col.s32" + code_types() + ".s32 " + sum + ", " + elements(s.a, 0, 4) +
+             ", " + elements(s.b, half * 2, 2) + ", " + sum);
+        continue;
+      }
       if (target_.ptx >= 80) {
         line("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + sum + ", " + elements(s.a, 0, 4) + ", " +
              elements(s.b, half * 2, 2) + ", " + sum);
@@ -366,7 +377,8 @@ class Printer {
     line("add.u32 " + mine + ", " + first + ", " + sums_.at(key));
     for (uint32_t half = 0; half < p_.unit.n / 8; ++half) {
       for (uint32_t low = 0; low < 2; ++low) {
-        line("st.shared.v2.f32 " + behind(mine, offset + half * 32 + int64_t{low} * 8 * pitch * 16) + ", " +
+        line(std::string("st.shared.v2.") + (p_.unit.codes ? "b32 " : "f32 ") +
+             behind(mine, offset + half * 32 + int64_t{low} * 8 * pitch * 16) + ", " +
              elements(s.a, half * 4 + low * 2, 2));
       }
     }
@@ -381,7 +393,7 @@ class Printer {
     const auto [first, offset] = split(index, 16);
     const std::string from = shared_address(place.array, first, 16), at = "%a" + number(addresses_++);
     // A line is 128 bytes; where lines go along k, 16 of them are one step into the depth, else 32 bytes of each.
-    const int64_t begin = offset / 16 + (turned ? int64_t{place.depth} * 8 : place.depth / 8);
+    const int64_t begin = offset / 16 + (turned ? int64_t{place.depth} * 8 : place.depth / p_.unit.of_quad());
     line("shr.u32 " + from + ", " + from + ", 4");
     line("cvt.u64.u32 " + at + ", " + from);
     const uint64_t rest = uint64_t{1} << 62 | uint64_t{64} << 32 | uint64_t{turned ? place.block : 1} << 16;
@@ -392,9 +404,11 @@ class Printer {
     const TilePlace place = tile_place_of(s.bits);
     const std::string left = tile(s.a, place, place.left_turned), right = tile(s.b, place, place.right_turned);
     const Unit& u = p_.unit;
-    line("wgmma.mma_async.sync.aligned.m" + number(u.m) + "n" + number(u.n) + "k" + number(u.k) + ".f32.f16.f16 " +
-         elements(s.c, 0, u.elements()) + ", " + left + ", " + right + ", 1, 1, 1, " +
-         (place.left_turned ? "1, " : "0, ") + (place.right_turned ? "1" : "0"));
+    line("wgmma.mma_async.sync.aligned.m" + number(u.m) + "n" + number(u.n) + "k" + number(u.k) +
+         (u.codes ? ".s32" + code_types() : ".f32.f16.f16") + " " + elements(s.c, 0, u.elements()) + ", " + left +
+         ", " + right + ", 1" +
+         (u.codes ? std::string()
+                  : std::string(", 1, 1, ") + (place.left_turned ? "1, " : "0, ") + (place.right_turned ? "1" : "0")));
   }
 
   void shuffle_wide(uint32_t i) {
@@ -593,7 +607,8 @@ class Printer {
       case Op::kMatrix:
         return matrix(i);
       case Op::kMatrixZero:
-        for (uint32_t e = 0; e < p_.unit.elements(); ++e) line("mov.f32 " + element(s.a, e) + ", 0f00000000");
+        for (uint32_t e = 0; e < p_.unit.elements(); ++e)
+          line((p_.unit.codes ? "mov.b32 " : "mov.f32 ") + element(s.a, e) + (p_.unit.codes ? ", 0" : ", 0f00000000"));
         return;
       case Op::kMatrixLoad:
         return matrix_load(s);
@@ -602,7 +617,8 @@ class Printer {
       case Op::kMatrixStore:
         return matrix_store(s);
       case Op::kMatrixElement:
-        return line("mov.f32 " + value(i) + ", " + element(s.a, static_cast<uint32_t>(s.bits)));
+        return line((p_.unit.codes ? "mov.b32 " : "mov.f32 ") + value(i) + ", " +
+                    element(s.a, static_cast<uint32_t>(s.bits)));
       case Op::kMatrixSet:
         return line("mov.f32 " + element(s.a, static_cast<uint32_t>(s.bits)) + ", " + value(s.b));
       case Op::kMatrixSetLeft:
@@ -636,8 +652,8 @@ class Printer {
 }  // namespace
 
 std::string ptx_head(const Target& target) {
-  // Version 7.8 is the first that knows the ninth family, 8.0 the first that knows what only its cards have.
-  const char* const level = target.tile_unit   ? ".version 8.0\n.target sm_90a\n"
+  // Version 7.8 is the first that knows the ninth family, 8.4 the first that has its tiles of bytes of both signs.
+  const char* const level = target.tile_unit   ? ".version 8.4\n.target sm_90a\n"
                             : target.ptx >= 90 ? ".version 7.8\n.target sm_90\n"
                             : target.ptx >= 80 ? ".version 7.0\n.target sm_80\n"
                                                : ".version 6.5\n.target sm_75\n";

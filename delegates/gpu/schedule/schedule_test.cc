@@ -196,6 +196,8 @@ TEST(GpuTarget, TextsDifferWhereTargetsDo) {
   EXPECT_TRUE(differs([](Target* t) { t->subgroup = 32; }));
   EXPECT_TRUE(differs([](Target* t) { t->shared_bytes = 32768; }));
   EXPECT_TRUE(differs([](Target* t) { t->buffer_bytes += 1; }));
+  EXPECT_TRUE(differs([](Target* t) { t->units = {{16, 16, 16}}; }));
+  EXPECT_TRUE(differs([](Target* t) { t->code_unit = {16, 16, 32}; }));
   for (bool Target::*ability :
        {&Target::storage16, &Target::storage8, &Target::float16, &Target::int8, &Target::int16, &Target::int64,
         &Target::float64, &Target::keeps_nan32, &Target::keeps_denormals32, &Target::rounds_even32, &Target::dot8})

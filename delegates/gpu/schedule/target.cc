@@ -40,6 +40,11 @@ std::string text_of(const Target& t) {
     number("x", u.k);
     ability("q", u.known);
   }
+  if (t.code_unit.m != 0) {
+    number(" mc", t.code_unit.m);
+    number("x", t.code_unit.n);
+    number("x", t.code_unit.k);
+  }
   ability(" tiles", t.tile_unit);
   ability(" shuffles", t.shuffles);
   ability(" halves", t.half_products);

@@ -12,7 +12,7 @@ namespace vireo::gpu {
 // Begins every kernel that is HIP.
 constexpr char kHipBegin[] = "// Vireo, HIP C++\n";
 
-// What multiplies matrices by the lanes of a subgroup: m x k by k x n float16 into m x n float32.
+// What multiplies matrices by the lanes of a subgroup: m x k by k x n float16 into m x n float32, or bytes into int32.
 struct MatrixUnit {
   uint32_t m = 0, n = 0, k = 0;
   bool known = false;  // Unit::known
@@ -44,7 +44,9 @@ struct Target {
   bool keeps_denormals32 = false;
   bool rounds_even32 = false;
   std::vector<MatrixUnit> units;  // the first that fits is used; then every subgroup has `subgroup` lanes
-  // Behind them one that reads tiles of halves from shared memory: 64 x 16 by 16 x n, n up to 256, by four subgroups.
+  MatrixUnit code_unit;           // of bytes of either sign, along the depth; m 0: none
+  // Behind them one that reads tiles from shared memory, by four subgroups: 64 x 16 by 16 x n halves, n up to 256;
+  // where there is a code_unit, 64 x 32 by 32 x n bytes too.
   bool tile_unit = false;
   bool shuffles = false;       // lanes of a subgroup, which are neighbours, exchange values (Op::kShuffle)
   bool half_products = false;  // the caller takes products whose float32 operands are rounded to float16

@@ -346,7 +346,7 @@ bool lies_in_fours(const View& view) {
 }
 }  // namespace
 
-// Of an input whose last stride is 0, or that lies in fours and has elements of 16 or 32 bits.
+// Of an input whose last stride is 0, or that lies in fours and has elements of 8, 16 or 32 bits.
 std::array<Value, 4> Evaluator::read_four(size_t input, const std::vector<Value>& place) {
   const DType dtype = e_.inputs[input].dtype;
   const Value at = index(inputs_[input], place);
@@ -355,6 +355,11 @@ std::array<Value, 4> Evaluator::read_four(size_t input, const std::vector<Value>
     return {one, one, one, one};
   }
   std::array<Value, 4> out;
+  if (dtype_bits(dtype) == 8) {
+    const Value word = b_.load(Type::kU32, b_.buffer(bindings_[input], Element::kWord, false), at >> 2);
+    for (uint32_t j = 0; j < 4; ++j) out[j] = decode(dtype, word >> (8 * j) & 0xff);
+    return out;
+  }
   if (dtype_bits(dtype) == 16) {
     const uint32_t buffer = b_.buffer(bindings_[input], Element::kWord, false);
     const std::array<Value, 2> words = {b_.load(Type::kU32, buffer, at >> 1),
@@ -382,6 +387,7 @@ void Evaluator::store_four(size_t output, Value index, const std::array<Value, 4
     elements_.store_word(to, index, numbers.data());
     return elements_.store_word(to, index + 2, numbers.data() + 2);
   }
+  if (fours && dtype_bits(to.dtype) == 8) return elements_.store_word(to, index, numbers.data());
   const int64_t step = e_.outputs[output].view.strides.back();
   for (size_t j = 0; j < 4; ++j)
     elements_.store(to, step == 0 || j == 0 ? index : index + outputs_[output].strides.back() * static_cast<int64_t>(j),
@@ -402,7 +408,7 @@ Evaluator::Four Evaluator::four_at(const std::vector<Value>& place, const std::a
       is_index = is_index || (other.view.gather_axis >= 0 && static_cast<size_t>(other.view.gather_input) == i);
     const bool at_once = !in.given && !in.indexed && !picks && !is_index && !in.view.strides.empty() &&
                          (in.view.strides.back() == 0 ||
-                          (lies_in_fours(in.view) && (dtype_bits(in.dtype) == 32 || dtype_bits(in.dtype) == 16)));
+                          (lies_in_fours(in.view) && dtype_bits(in.dtype) >= 8 && dtype_bits(in.dtype) <= 32));
     const std::array<Value, 4> all = at_once ? read_four(i, place) : given;
     for (size_t j = 0; j < 4; ++j)
       values[j].push_back(at_once || in.given ? all[j] : in.indexed ? Value() : read(i, places[j], values[j]));

@@ -186,10 +186,10 @@ ProductTiling choose_float_tiles(int64_t m, int64_t n, int64_t k, int64_t batch,
                              {32, 64, 16, 4, 8, 2, 380, 792, 12},
                              {32, 32, 32, 4, 8, 8, 100, 600, 16},
                              {16, 32, 32, 4, 4, 8, 100, 660, 25}};
-  constexpr int64_t kLeastDepth = 64, kLeast = 32, kFewRows = 8;
+  constexpr int64_t kLeastDepth = 64, kLeast = 32, kTooFewRows = 8;
   ProductTiling best;
   int64_t least = INT64_MAX;
-  if (k < kLeastDepth || n < kLeast || m <= kFewRows) return best;
+  if (k < kLeastDepth || n < kLeast || m <= kTooFewRows) return best;
   for (const Tile& tile : kTiles) {
     ProductTiling t;
     t.tile_m = tile.m;

@@ -1,5 +1,5 @@
-// Products by a matrix unit: tiles of halves in shared memory, which subgroups multiply. How a unit spreads a matrix
-// over lanes is its own affair, so sums go through shared memory before the epilogue.
+// Products by a matrix unit: tiles of halves or bytes in shared memory, which subgroups multiply. How a unit spreads a
+// matrix over lanes is its own affair, so sums go through shared memory before the epilogue.
 // While a tile is multiplied, the next one's elements are on their way. A unit that reads tiles (Unit::reads_tiles) has
 // them copied there, and multiplies while lanes ask for more.
 #include <algorithm>
@@ -29,8 +29,10 @@ class MatrixBody {
       multiply_tiles(x, w);
       return end(epilogue, place);
     }
-    MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0);
-    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.layout().quads);
+    const uint32_t chunk = t_.unit.of_quad();
+    MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0, layout_of(x, t_.tile_m, t_.tile_k, chunk));
+    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, xs.layout().quads,
+                   layout_of(w, t_.tile_n, t_.tile_k, chunk));
     xs.take(row0_, m_, shape_.m, shape_.m_open);
     ws.take(column0_, n_, shape_.n, shape_.nk_open);
     TilePairs tiles(b_, xs, ws, t_.tile_k, k_, shape_.k, shape_.nk_open);
@@ -59,9 +61,10 @@ class MatrixBody {
   // A product is under way while lanes wait for the next tile, and what they ask for then goes where the product before
   // it has read: two tiles of all are not ahead.
   void multiply_tiles(const ProductOperand& x, const ProductOperand& w) {
-    MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0, tile_layout_of(x, t_.tile_m, t_.tile_k));
+    const uint32_t chunk = t_.unit.of_quad();
+    MatrixStage xs(b_, target_, x, t_.tile_m, t_.tile_k, lanes_, 0, tile_layout_of(x, t_.tile_m, t_.tile_k, chunk));
     const uint32_t of_x = xs.layout().quads;
-    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, of_x, tile_layout_of(w, t_.tile_n, t_.tile_k));
+    MatrixStage ws(b_, target_, w, t_.tile_n, t_.tile_k, lanes_, of_x, tile_layout_of(w, t_.tile_n, t_.tile_k, chunk));
     xs.take(row0_, m_, shape_.m, shape_.m_open);
     ws.take(column0_, n_, shape_.n, shape_.nk_open);
     const uint32_t quads = of_x + ws.layout().quads, stages = t_.stages, ahead = stages - 2;
@@ -82,7 +85,7 @@ class MatrixBody {
     };
     // What a subgroup reads of a tile begins at a line of its own, or at a block of them.
     const auto first_of = [](const TileLayout& l, Value line) {
-      return l.along_k ? line * l.pitch : line / (kChunk * kChunk) * l.block;
+      return l.along_k ? line * l.pitch : line / (kChunk * kLineQuads) * l.block;
     };
     const Value left = first_of(xs.layout(), sub_row_), right = first_of(ws.layout(), sub_column_);
     b_.loop(b_.u32(0), k_, t_.tile_k, [&](Value k0) {
@@ -91,7 +94,7 @@ class MatrixBody {
       b_.tile_begin();
       for (uint32_t k = 0; k < t_.tile_k; k += t_.unit.k) {
         b_.tile_multiply(full.get() + left, full.get() + right + of_x, sums_[0],
-                         {array_, k, t_.tile_k * kChunk, !xs.layout().along_k, !ws.layout().along_k});
+                         {array_, k, t_.tile_k * kLineQuads, !xs.layout().along_k, !ws.layout().along_k});
       }
       b_.tile_commit();
       b_.tile_wait(1);  // behind the next barrier nobody reads the tile before this one
@@ -215,7 +218,7 @@ class MatrixBody {
     const auto sums_of = [&](Value quad_at) {
       const Value quad = b_.shared_load(array_, quad_at);
       std::array<Value, 4> sums;
-      for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), Type::kF32);
+      for (uint32_t j = 0; j < 4; ++j) sums[j] = b_.bitcast(b_.part(quad, j), t_.unit.sum());
       return sums;
     };
     // A lane asks for what several fours read before it writes the first.
@@ -263,8 +266,10 @@ class MatrixBody {
 }  // namespace
 
 uint32_t matrix_bytes(const ProductTiling& t) {
-  const uint32_t staged = t.unit.reads_tiles ? t.stages * (t.tile_m + t.tile_n) * t.tile_k / kChunk
-                                             : most_quads(t.tile_m, t.tile_k) + most_quads(t.tile_n, t.tile_k);
+  const uint32_t chunk = t.unit.of_quad();
+  const uint32_t staged = t.unit.reads_tiles
+                              ? t.stages * (t.tile_m + t.tile_n) * t.tile_k / chunk
+                              : most_quads(t.tile_m, t.tile_k, chunk) + most_quads(t.tile_n, t.tile_k, chunk);
   const uint32_t scratch = product_lanes(t) / t.unit.lanes * t.unit.m * (t.sub_n / 4 + 1);
   return 16 * std::max(staged, scratch);
 }

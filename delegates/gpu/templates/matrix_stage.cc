@@ -4,16 +4,16 @@
 
 namespace vireo::gpu {
 TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk) {
-  const bool along_k = operand.k_is_fastest || operand.neighbours == 1;
+  const bool along_k = operand.k_is_fastest || operand.neighbours == 1 || chunk == kQuadCodes;
   const uint32_t pitch = (along_k ? depth : lines) / chunk + 1;
   return {along_k, pitch, pitch * (along_k ? lines : depth), chunk};
 }
 
-TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth) {
-  TileLayout out = layout_of(operand, lines, depth);
-  out.pitch = kChunk;
-  out.block = depth * kChunk;
-  out.quads = lines * depth / kChunk;
+TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk) {
+  TileLayout out = layout_of(operand, lines, depth, chunk);
+  out.pitch = kLineQuads;
+  out.block = depth * kLineQuads;
+  out.quads = lines * depth / chunk;
   return out;
 }
 
@@ -37,9 +37,9 @@ std::array<Value, 4> four_of(Builder& b, uint32_t sum, uint32_t half) {
 MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOperand& operand, uint32_t lines,
                          uint32_t depth, uint32_t lanes, uint32_t first, const TileLayout& layout)
     : b_(builder), target_(target), operand_(operand), lines_(lines), depth_(depth), first_(first), layout_(layout) {
-  const bool along_k = layout_.along_k, wide = operand.neighbours > 1;
+  const bool along_k = layout_.along_k;
   const uint32_t chunk = layout_.chunk, of_line = (along_k ? depth : lines) / chunk;
-  const uint32_t of_piece = wide ? (is_half() ? 8 : 4) : 1, count = lines * depth / chunk;
+  const uint32_t of_piece = operand.neighbours, count = lines * depth / chunk;
   for (uint32_t turn = 0; turn * lanes < count; ++turn) {
     const Value at = b_.lane() + int64_t{turn} * lanes;
     Turn one;
@@ -49,8 +49,8 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
     if (layout_.block == 0) {
       one.place = outer * layout_.pitch + quad;
     } else {
-      const Value block = along_k ? b_.u32(0) : quad / kChunk * layout_.block;
-      one.place = block + outer * layout_.pitch + ((quad % kChunk) ^ (outer % kChunk));
+      const Value block = along_k ? b_.u32(0) : quad / kLineQuads * layout_.block;
+      one.place = block + outer * layout_.pitch + ((quad % kLineQuads) ^ (outer % kLineQuads));
     }
     one.there = (turn + 1) * lanes > count ? at < count : b_.boolean(true);
     for (uint32_t e = 0; e < chunk; e += of_piece) {
@@ -58,7 +58,7 @@ MatrixStage::MatrixStage(Builder& builder, const Target& target, const ProductOp
       Piece piece;
       piece.line = along_k ? outer : inner;
       piece.k = along_k ? inner : outer;
-      piece.raw = b_.variable(of_piece == 1 ? Type::kU32 : Type::kQuad);
+      piece.raw = b_.variable(of_piece * bits() == 128 ? Type::kQuad : Type::kU32);
       one.pieces.push_back(piece);
     }
     turns_.push_back(std::move(one));
@@ -81,7 +81,7 @@ void MatrixStage::take(Value first, Value end, int64_t extent, bool open) {
 }
 
 void MatrixStage::fetch(Value k0, Value end, int64_t extent, bool open) {
-  const Value zero = b_.u32(0), nothing = operand_.neighbours > 1 ? b_.join({zero, zero, zero, zero}) : zero;
+  const Value zero = b_.u32(0), nothing = this->nothing();
   const bool whole = extent % depth_ == 0 && !open;
   for (const Turn& turn : turns_) {
     b_.when(turn.there, [&] {
@@ -91,7 +91,7 @@ void MatrixStage::fetch(Value k0, Value end, int64_t extent, bool open) {
             whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
         const Value inside = e.inside & is_below(b_, k, end, extent, depth_, open);
         if (operand_.neighbours == 1) {  // many of them: a branch for each takes drivers seconds to compile
-          piece.raw.set(b_.select(inside, raw(b_.select(inside, e.index, zero)), zero));
+          piece.raw.set(b_.select(inside, raw(b_.select(inside, e.index, zero)), nothing));
           continue;
         }
         piece.raw.set(nothing);
@@ -112,20 +112,34 @@ void MatrixStage::copy(uint32_t array, Value tile, Value k0, Value end, int64_t 
       const ProductOperand::Element e =
           whole ? operand_.read(piece.known, k0, piece.k) : operand_.read(piece.known, zero, k);
       const Value inside = e.inside & is_below(b_, k, end, extent, depth_, open);
-      b_.copy(array, tile + first_ + turn.place, buffer, b_.select(inside, e.index, zero) >> (is_half() ? 3 : 2),
-              inside);
+      const Value to = tile + first_ + turn.place, from = b_.select(inside, e.index, zero) / layout_.chunk;
+      if (operand_.outside == 0) return b_.copy(array, to, buffer, from, inside);
+      b_.when(
+          inside, [&] { b_.copy(array, to, buffer, from, b_.boolean(true)); },
+          [&] { b_.shared_store(array, to, nothing()); });
     });
   }
 }
 
 Value MatrixStage::raw(Value index) {
-  const uint32_t binding = operand_.tensor.binding;
-  if (operand_.neighbours > 1)
-    return b_.load(Type::kQuad, b_.buffer(binding, Element::kQuad, false), index >> (is_half() ? 3 : 2));
-  if (!is_half()) return b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index);
-  if (target_.storage16) return b_.load(Type::kU32, b_.buffer(binding, Element::kHalfWord, false), index);
-  const Value word = b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index >> 1);
-  return (word >> ((index & 1) * 16)) & 0xFFFF;
+  const uint32_t binding = operand_.tensor.binding, neighbours = operand_.neighbours;
+  if (bits() * neighbours == 128)
+    return b_.load(Type::kQuad, b_.buffer(binding, Element::kQuad, false), index / neighbours);
+  if (bits() * neighbours == 32)
+    return b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index / neighbours);
+  if (bits() == 16 && target_.storage16)
+    return b_.load(Type::kU32, b_.buffer(binding, Element::kHalfWord, false), index);
+  if (bits() == 8 && target_.storage8) return b_.load(Type::kU32, b_.buffer(binding, Element::kByte, false), index);
+  const uint32_t of_word = 32 / bits();
+  const Value word = b_.load(Type::kU32, b_.buffer(binding, Element::kWord, false), index / of_word);
+  return (word >> (index % of_word * bits())) & ((1u << bits()) - 1);
+}
+
+Value MatrixStage::nothing() {
+  const uint32_t code = static_cast<uint8_t>(operand_.outside);
+  if (operand_.neighbours == 1) return b_.u32(code);
+  const Value word = b_.u32(code * 0x01010101u);
+  return operand_.neighbours * bits() == 128 ? b_.join({word, word, word, word}) : word;
 }
 
 void MatrixStage::keep(uint32_t array, Value tile) {
@@ -135,11 +149,19 @@ void MatrixStage::keep(uint32_t array, Value tile) {
 }
 
 Value MatrixStage::quad_of(const Turn& turn) {
-  const bool half = is_half(), wide = operand_.neighbours > 1;
-  if (wide && half == (layout_.chunk == kChunk)) return turn.pieces[0].raw.get();
-  if (layout_.chunk == kQuadFloats)
+  const bool half = bits() == 16, wide = operand_.neighbours > 1;
+  if (turn.pieces.size() == 1) return turn.pieces[0].raw.get();
+  if (turn.pieces.size() == 4 && lies_as_kept())
     return b_.join(
         {turn.pieces[0].raw.get(), turn.pieces[1].raw.get(), turn.pieces[2].raw.get(), turn.pieces[3].raw.get()});
+  if (layout_.chunk == kQuadCodes) {
+    std::array<Value, 4> out;
+    for (uint32_t i = 0; i < 4; ++i) {
+      out[i] = turn.pieces[size_t{i} * 4].raw.get();
+      for (uint32_t e = 1; e < 4; ++e) out[i] = out[i] | (turn.pieces[size_t{i} * 4 + e].raw.get() << (8 * e));
+    }
+    return b_.join(out);
+  }
   std::array<Value, kChunk> words;
   for (uint32_t e = 0; e < kChunk; ++e)
     words[e] = wide ? b_.part(turn.pieces[e / 4].raw.get(), e % 4) : turn.pieces[e].raw.get();

@@ -1,8 +1,8 @@
-// An operand's tiles in shared memory, on their way to a matrix unit as halves, or to lanes as floats.
+// An operand's tiles in shared memory, on their way to a matrix unit as halves or bytes, or to lanes as floats.
 //
-// Shared memory is an array of quads, eight halves or four floats each. A quad's neighbours follow the depth, or the
-// lines where only those lie side by side in memory. Elements are fetched as they lie in memory, and become halves when
-// they are kept.
+// Shared memory is an array of quads, sixteen bytes, eight halves or four floats each. A quad's neighbours follow the
+// depth, or the lines where only those lie side by side in memory; bytes always follow the depth. Elements are fetched
+// as they lie in memory, and become halves when they are kept.
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_MATRIX_STAGE_H_
 
@@ -15,7 +15,8 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kChunk = 8, kQuadFloats = 4;  // halves, or floats, of a quad
+constexpr uint32_t kChunk = 8, kQuadFloats = 4, kQuadCodes = 16;  // halves, floats or bytes of a quad
+constexpr uint32_t kLineQuads = 8;                                // of a line of Op::kTileMultiply
 
 // How a tile lies in shared memory.
 struct TileLayout {
@@ -26,8 +27,9 @@ struct TileLayout {
   uint32_t block = 0;       // a tile as Op::kTileMultiply has it, and its blocks; 0: lines one after another
 };
 TileLayout layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk = kChunk);
-// The same for a unit that reads tiles: depth 64, and lines are multiples of 64 where a quad follows them, else of 8.
-TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth);
+// The same for a unit that reads tiles: a depth of eight quads, and lines are multiples of 64 where a quad follows
+// them, else of 8.
+TileLayout tile_layout_of(const ProductOperand& operand, uint32_t lines, uint32_t depth, uint32_t chunk);
 // Whatever the layout: one quad more than a line needs, so that neighbouring lines begin in other banks.
 uint32_t most_quads(uint32_t lines, uint32_t depth, uint32_t chunk = kChunk);
 
@@ -53,9 +55,7 @@ class MatrixStage {
   void keep(uint32_t array, Value tile);
 
   // Whether tiles can be copied to shared memory as they lie: by copy() in place of fetch() and keep().
-  bool copies() const {
-    return target_.stage_bytes != 0 && is_half() == (layout_.chunk == kChunk) && operand_.neighbours > 1;
-  }
+  bool copies() const { return target_.stage_bytes != 0 && operand_.neighbours == layout_.chunk && lies_as_kept(); }
   void copy(uint32_t array, Value tile, Value k0, Value end, int64_t extent, bool open);
 
   const TileLayout& layout() const { return layout_; }
@@ -73,7 +73,11 @@ class MatrixStage {
     Value place, there;
     std::vector<Piece> pieces;
   };
-  bool is_half() const { return operand_.tensor.dtype == DType::kF16; }
+  uint32_t bits() const { return static_cast<uint32_t>(dtype_bits(operand_.tensor.dtype)); }
+  // Whether elements in memory are as a quad of the tile has them.
+  bool lies_as_kept() const { return bits() * layout_.chunk == 128; }
+  // The raw form of `neighbours` elements that are none.
+  Value nothing();
   Value raw(Value index);
   Value quad_of(const Turn& turn);
 

@@ -47,21 +47,26 @@ bool may_be_halves(DType x, DType w, DType sum, const Target& target) {
 }
 
 // Types of which a tile goes to a matrix unit as it lies.
-bool is_copied(DType x, DType w) { return x == DType::kF16 && w == DType::kF16; }
+bool is_copied(DType x, DType w) { return (x == DType::kF16 && w == DType::kF16) || (is_code(x) && is_code(w)); }
+
+// Whether bytes are multiplied as they are.
+template <class P>
+bool is_raw(const P& p) {
+  return p.sum == DType::kI32 && (p.raw || (p.x_zero == 0 && p.w_zero == 0));
+}
 
 // ProductOperand::neighbours of an operand whose fastest axis has a stride of 1 and `extent` elements; every other
 // number that makes an index is in `others`.
 uint32_t neighbours_of(DType type, int64_t extent, const Extents& others) {
-  const int64_t count = type == DType::kF16 ? 8 : type == DType::kF32 ? 4 : 1;
-  if (extent % count != 0) return 1;
-  for (const int64_t v : others) {
-    if (v % count != 0) return 1;
-  }
-  return static_cast<uint32_t>(count);
+  const auto divides = [&](uint32_t count) {
+    return extent % count == 0 && std::all_of(others.begin(), others.end(), [&](int64_t v) { return v % count == 0; });
+  };
+  const uint32_t count = type == DType::kF16 ? 8 : type == DType::kF32 ? 4 : is_code(type) ? 16 : 1;
+  return divides(count) ? count : is_code(type) && divides(4) ? 4 : 1;
 }
 
 uint32_t neighbours_of(const MatrixView& v, int64_t lines, int64_t line_stride, int64_t depth, int64_t k_stride) {
-  if (k_stride != 1 && line_stride != 1) return 1;
+  if (k_stride != 1 && (line_stride != 1 || is_code(v.dtype))) return 1;
   Extents others = v.batch;
   others.push_back(v.offset);
   others.push_back(k_stride == 1 ? line_stride : k_stride);
@@ -96,17 +101,18 @@ uint32_t x_neighbours(const ConvolutionProblem& p, const Target& target) {
 uint32_t w_neighbours(const ConvolutionProblem& p) {
   int64_t step = 0;
   if (!is_linear(p, is_channels_last(p), &step)) return 1;
+  if (p.w.output == 1 && is_code(p.w_dtype)) return 1;
   if (p.w.output == 1) return neighbours_of(p.w_dtype, p.outputs, {p.w.offset, p.w.group, step});
   return step != 1 ? 1 : neighbours_of(p.w_dtype, depth_of(p), {p.w.offset, p.w.group, p.w.output});
 }
 
 // Whether a matrix unit may have both operands copied as they lie.
 bool can_copy(const ProductProblem& p) {
-  return is_copied(p.x.dtype, p.w.dtype) && neighbours_of(p.x, p.m, p.x.row, p.k, p.x.column) > 1 &&
-         neighbours_of(p.w, p.n, p.w.column, p.k, p.w.row) > 1;
+  return is_copied(p.x.dtype, p.w.dtype) && neighbours_of(p.x, p.m, p.x.row, p.k, p.x.column) > 4 &&
+         neighbours_of(p.w, p.n, p.w.column, p.k, p.w.row) > 4;
 }
 bool can_copy(const ConvolutionProblem& p, const Target& target) {
-  return is_copied(p.x_dtype, p.w_dtype) && x_neighbours(p, target) > 1 && w_neighbours(p) > 1;
+  return is_copied(p.x_dtype, p.w_dtype) && x_neighbours(p, target) > 4 && w_neighbours(p) > 4;
 }
 
 // "" or why a unit cannot read such tiles.
@@ -169,6 +175,16 @@ void prefer_quads(DType x, DType w, int64_t m, int64_t n, int64_t k, int64_t bat
   if (floats.parts != 0) *t = floats;
 }
 
+// A tile's depth in one tap costs the fewest divisions. Elements that are fetched one by one stand in the code one by
+// one.
+ProductTiling with_depth_in_a_tap(const ConvolutionProblem& p, const Target& target, ProductTiling t) {
+  const uint32_t whole = 8 * t.unit.of_quad(), half = whole / 2;
+  const bool narrow = tap_neighbours(p, target) == 1 && (p.x.channel != 1 || p.channels % 4 != 0);
+  const bool in_half = p.channels % whole != 0 && p.channels % half == 0;
+  if (t.unit.m != 0 && !t.unit.reads_tiles && half % t.unit.k == 0 && (narrow || in_half)) t.tile_k = half;
+  return t;
+}
+
 // What a lane fetches ahead of a large tile of float32 leaves too few registers for the sums.
 void limit_depth(DType x, DType w, ProductTiling* t) {
   const bool floats = x == DType::kF32 || w == DType::kF32;
@@ -197,7 +213,13 @@ ProductOperand matrix_operand(Builder& b, Numbers& numbers, const MatrixView& v,
 
 ProductTiling choose_product(const ProductProblem& problem, const Target& target) {
   const bool nk_open = target.open && problem.made_w;
-  if (target.tile_unit && !nk_open && can_copy(problem)) {
+  if (is_raw(problem)) {
+    const ProductTiling t =
+        choose_code_tiles(problem.m, problem.n, problem.k, count_of(problem.batch), can_copy(problem) && !nk_open,
+                          problem.x.dtype == DType::kI8, problem.w.dtype == DType::kI8, problem.epilogue, target);
+    if (t.unit.m != 0) return t;
+  }
+  if (target.tile_unit && problem.sum == DType::kF32 && !nk_open && can_copy(problem)) {
     const ProductTiling t = choose_tile_unit(problem.m, problem.n, problem.k, count_of(problem.batch),
                                              problem.w.row != 1, problem.epilogue, target);
     if (t.unit.m != 0) return t;
@@ -211,7 +233,14 @@ ProductTiling choose_product(const ProductProblem& problem, const Target& target
   return t;
 }
 ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target& target) {
-  if (target.tile_unit && can_copy(problem, target)) {
+  if (is_raw(problem)) {
+    const ProductTiling t =
+        choose_code_tiles(problem.images * problem.window.places(), problem.outputs, depth_of(problem),
+                          problem.groups * problem.shares, can_copy(problem, target), problem.x_dtype == DType::kI8,
+                          problem.w_dtype == DType::kI8, problem.epilogue, target);
+    if (t.unit.m != 0) return with_depth_in_a_tap(problem, target, t);
+  }
+  if (target.tile_unit && problem.sum == DType::kF32 && can_copy(problem, target)) {
     const ProductTiling t =
         choose_tile_unit(problem.images * problem.window.places(), problem.outputs, depth_of(problem),
                          problem.groups * problem.shares, problem.w.output == 1, problem.epilogue, target);
@@ -224,12 +253,7 @@ ProductTiling choose_convolution(const ConvolutionProblem& problem, const Target
   limit_depth(problem.x_dtype, problem.w_dtype, &t);
   prefer_quads(problem.x_dtype, problem.w_dtype, problem.images * problem.window.places(), problem.outputs,
                depth_of(problem), problem.groups * problem.shares, target, &t);
-  // A tile's depth in one tap costs the fewest divisions. Elements that are fetched one by one stand in the code one
-  // by one.
-  const bool narrow = tap_neighbours(problem, target) == 1 && (problem.x.channel != 1 || problem.channels % 4 != 0);
-  if (t.unit.m != 0 && 32 % t.unit.k == 0 && (narrow || (problem.channels % 64 != 0 && problem.channels % 32 == 0)))
-    t.tile_k = 32;
-  return t;
+  return with_depth_in_a_tap(problem, target, t);
 }
 
 Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling, const Target& target) {
@@ -251,8 +275,8 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   Numbers numbers(b, target);
   const std::vector<Value> batch = unravel(b.group(2), numbers_of(numbers, p.batch));
   const bool nk_open = target.open && p.made_w;
-  ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.x_zero, p.m, p.x.row, p.k, p.x.column, batch);
-  ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.w_zero, p.n, p.w.column, p.k, p.w.row, batch);
+  ProductOperand x = matrix_operand(b, numbers, p.x, 0, p.raw ? 0 : p.x_zero, p.m, p.x.row, p.k, p.x.column, batch);
+  ProductOperand w = matrix_operand(b, numbers, p.w, 1, p.raw ? 0 : p.w_zero, p.n, p.w.column, p.k, p.w.row, batch);
   if (nk_open) x.neighbours = w.neighbours = 1;  // extents are no multiple of them in some run
   uint32_t binding = 2;
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
@@ -285,6 +309,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   if (out.refusal.empty()) out.refusal = refuse_tiling(tiling, target);
   if (out.refusal.empty()) out.refusal = refuse_tiles(tiling, can_copy(p, target), p.w.output == 1);
   if (out.refusal.empty()) out.refusal = set_groups(m, p.outputs, p.groups * p.shares, tiling, target, &out);
+  if (out.refusal.empty() && p.raw && tiling.depth_lanes > 0) out.refusal = "few rows of codes as they are";
   if (out.refusal.empty() && p.shares > 1 && (p.groups != 1 || p.channels * p.window.taps() % p.shares != 0))
     out.refusal = "a convolution whose depth cannot be shared";
   if (!out.refusal.empty()) return out;
@@ -310,7 +335,8 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
 
   ProductOperand x;
   x.tensor = {p.x_dtype, 0};
-  x.zero = p.x_zero;
+  x.zero = p.raw ? 0 : p.x_zero;
+  x.outside = p.raw ? p.x_zero : 0;
   x.k_is_fastest = x_along_k(p, target);
   x.neighbours = x_neighbours(p, target);
   x.line = [&](Value row) {  // its image's base, then the window's origin
@@ -329,7 +355,7 @@ Dispatch make_convolution(const ConvolutionProblem& problem, const ProductTiling
   int64_t step = 0;
   const bool linear = is_linear(p, channels_last, &step);
   w.tensor = {p.w_dtype, 1};
-  w.zero = p.w_zero;
+  w.zero = p.raw ? 0 : p.w_zero;
   w.k_is_fastest = p.w.output != 1;
   w.neighbours = w_neighbours(p);
   const Value offset = numbers(p.w.offset), of_group = numbers(p.w.group), along = numbers(p.w.output),

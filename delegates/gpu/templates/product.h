@@ -25,6 +25,7 @@ struct ProductProblem {
   // float32 (x, w float32, float16, bfloat16) or int32 (8-bit x and w: exact, each less its zero point).
   DType sum = DType::kF32;
   int32_t x_zero = 0, w_zero = 0;
+  bool raw = false;     // codes are multiplied as they are: the epilogue takes what zero points make of the sum
   bool made_w = false;  // w is no constant: where extents are open, so are k and n
   Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., m, n]
   // Not 0: rows are two axes of the epilogue's space, of m / inner and of inner places. Row r is place
@@ -49,8 +50,11 @@ struct ConvolutionProblem {
   } w;
   DType sum = DType::kF32;
   int32_t x_zero = 0, w_zero = 0;
+  bool raw = false;     // as above; x_zero stands for what is outside of the picture
   Expression epilogue;  // input 0 is given: the sum. Its space is [groups, images, out0, out1, out2, outputs]
 };
+
+constexpr int64_t kFewRows = 4;  // up to which w is read once and not kept
 
 struct ProductTiling {
   uint32_t tile_m = 64, tile_n = 64, tile_k = 16;  // of a workgroup

@@ -5,7 +5,6 @@
 namespace vireo::gpu {
 namespace {
 
-constexpr int64_t kFewRows = 4;    // up to which w is read once and not kept
 constexpr uint32_t kUnrolled = 4;  // steps along k that stand in the code one after the other
 
 class Body {
@@ -115,7 +114,7 @@ class Body {
         const Value element = elements_.load(s.operand->tensor, b_.select(inside, e.index, b_.u32(0)));
         Value v = b_.convert(element, type_);
         if (s.operand->zero != 0) v = v - s.operand->zero;
-        turn.element.set(b_.select(inside, v, b_.number(type_, 0)));
+        turn.element.set(b_.select(inside, v, b_.number(type_, s.operand->outside)));
       });
     }
   }
@@ -168,13 +167,12 @@ bool refuses_matrices(const ProductTiling& t) {
 }
 
 // Workgroups of four subgroups, and the largest tiles of which there are enough to keep a device busy.
-ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Target& target) {
+ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const Unit& unit, const Target& target) {
   constexpr uint32_t kTiles[][2] = {{128, 128}, {64, 64}, {32, 64}, {32, 32}};
   ProductTiling t;
-  const MatrixUnit& unit = target.units[0];
   // Workgroups that a device takes at once. Where small tiles end in registers, fewer of the next size are faster.
   constexpr int64_t kFill = 128, kFillSmall = 80;
-  t.unit = {unit.m, unit.n, unit.k, target.subgroup, unit.known};
+  t.unit = unit;
   const auto tiles = [&](int64_t rows, int64_t columns) {
     return batch * ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
   };
@@ -183,7 +181,7 @@ ProductTiling matrix_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, const
     t.tile_n = tile[1];
     if (tiles(t.tile_m, t.tile_n) >= (unit.known && tile[0] < 128 ? kFillSmall : kFill)) break;
   }
-  t.tile_k = k <= 32 ? 32 : 64;
+  t.tile_k = (k * 8 <= 32 * int64_t{unit.of_quad()} ? 4 : 8) * unit.of_quad();
   const auto halve = [&](uint32_t* tile, int64_t extent, uint32_t least) {
     while (*tile / 2 >= least && extent <= *tile / 2) *tile /= 2;
   };
@@ -251,6 +249,30 @@ ProductTiling choose_tile_unit(int64_t m, int64_t n, int64_t k, int64_t batch, b
   return best;
 }
 
+ProductTiling code_tile_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t stages, bool x_signed, bool w_signed) {
+  ProductTiling t = tile_tiling(tile_m, tile_n, stages);
+  t.tile_k *= 2;
+  t.unit.k *= 2;
+  t.unit.codes = true;
+  t.unit.left_signed = x_signed;
+  t.unit.right_signed = w_signed;
+  return t;
+}
+
+// Of halves and of bytes, tiles have as many bytes; so what holds of one holds of the other at half the depth.
+ProductTiling choose_code_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool copied, bool x_signed,
+                                bool w_signed, const Expression& epilogue, const Target& target) {
+  constexpr int64_t kLeastDepth = 16, kLeastColumns = 8;
+  const MatrixUnit& unit = target.code_unit;
+  if (unit.m == 0 || m <= kFewRows || k < kLeastDepth || n < kLeastColumns) return {};
+  ProductTiling t;
+  if (copied) t = choose_tile_unit(m, n, (k + 1) / 2, batch, false, epilogue, target);
+  if (t.unit.m != 0) return code_tile_tiling(t.tile_m, t.tile_n, t.stages, x_signed, w_signed);
+  t = matrix_tiles(m, n, k, batch,
+                   {unit.m, unit.n, unit.k, target.subgroup, unit.known, false, true, x_signed, w_signed}, target);
+  return refuse_tiling(t, target).empty() ? t : ProductTiling();
+}
+
 std::string refuse_tiling(const ProductTiling& t, const Target& target) {
   const bool few = t.depth_lanes > 0, matrices = t.unit.m != 0;
   if (t.tile_m == 0 || t.tile_n == 0 || (few && (t.depth_lanes & (t.depth_lanes - 1)) != 0)) {
@@ -296,7 +318,8 @@ ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool 
     return few;
   }
   if (halves && !target.units.empty() && k >= target.units[0].k && n >= target.units[0].n) {
-    const ProductTiling t = matrix_tiles(m, n, k, batch, target);
+    const MatrixUnit& unit = target.units[0];
+    const ProductTiling t = matrix_tiles(m, n, k, batch, {unit.m, unit.n, unit.k, target.subgroup, unit.known}, target);
     if (refuse_tiling(t, target).empty()) return t;
   }
   ProductTiling t = {64, 64, 16, 4, 4};

@@ -25,8 +25,10 @@ struct ProductOperand {
   Tensor tensor;
   int32_t zero = 0;
   bool k_is_fastest = false;  // neighbouring lanes take neighbours along k
+  int32_t outside = 0;        // what stands for an element that is none, less `zero`
   // So many elements, from each multiple of it on, lie side by side from a multiple of it on, along k where that is
-  // fastest, else along lines; and all of them are elements, or none. As many as 16 bytes have, or 1.
+  // fastest, else along lines; and all of them are elements, or none. As many as 16 bytes have, or 1; of bytes, along k
+  // only, also 4.
   uint32_t neighbours = 1;
   std::function<Line(Value)> line;
   std::function<Element(const Line&, Value, Value)> read;
@@ -83,6 +85,11 @@ ProductTiling tile_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t stages);
 // faster. w_turned: its columns lie side by side in memory.
 ProductTiling choose_tile_unit(int64_t m, int64_t n, int64_t k, int64_t batch, bool w_turned,
                                const Expression& epilogue, const Target& target);
+// The same for bytes.
+ProductTiling code_tile_tiling(uint32_t tile_m, uint32_t tile_n, uint32_t stages, bool x_signed, bool w_signed);
+// The one for a product of bytes, or unit.m 0 where no unit takes them. copied: tiles can be, as they lie.
+ProductTiling choose_code_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool copied, bool x_signed,
+                                bool w_signed, const Expression& epilogue, const Target& target);
 // along_k: w's neighbours in memory lie along k. halves: a matrix unit may multiply the operands.
 // nk_open: as ProductShape has it.
 ProductTiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t batch, bool along_k, bool halves,

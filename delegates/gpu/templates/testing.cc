@@ -114,6 +114,7 @@ void Trials::run_on(const TrialCard& card, const Trial& t) {
   const bool exchanges = has.ptx != 0 || (has.hip != 0 && !t.dispatch.program.unit.known);
   if (needs_ptx(t.dispatch.program) && !exchanges) return;
   if (t.dispatch.program.unit.reads_tiles && !has.tile_unit) return;
+  if (t.dispatch.program.unit.codes && has.code_unit.m == 0) return;
   if ((t.target.storage16 && !has.storage16) || (t.target.storage8 && !has.storage8) ||
       (t.target.int64 && !has.int64)) {
     return;
@@ -135,7 +136,8 @@ void Trials::assemble() const {
       target.tile_unit = target.tile_unit && sm >= 90;
       if (text.empty()) text = ptx_head(target);
       if (sm < 80 && target.stage_bytes != 0) continue;  // it has no such copies
-      if (sm < 80 && i % 4 != 0) continue;               // what differs there is seen in some
+      if (sm < 80 && target.code_unit.m != 0) continue;
+      if (sm < 80 && i % 4 != 0) continue;  // what differs there is seen in some
       text += ptx_entry(trials_[i].dispatch.program, target, "kernel" + std::to_string(i));
     }
     if (assembles && !trials_.empty()) {
