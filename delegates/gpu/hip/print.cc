@@ -126,6 +126,7 @@ class Printer {
                     element("load_", s.bits >> 32, s.b) + ") : quad{})");
       case Op::kCopyGroup:
       case Op::kCopyWait:
+      case Op::kAwait:
         return;
       case Op::kIf:
         text_ += "if (" + value(s.a) + ") {\n";

@@ -316,7 +316,7 @@ class Printer {
   void statement(uint32_t i) {
     const Statement& s = p_.body[i];
     if (of_group_[i]) return group_statement(i);
-    if (s.op == Op::kVariable || s.op == Op::kMatrix || is_inline(s.op)) return;
+    if (s.op == Op::kVariable || s.op == Op::kMatrix || s.op == Op::kAwait || is_inline(s.op)) return;
     open();
     switch (s.op) {
       case Op::kGet:

@@ -61,6 +61,7 @@ class Builder {
   Value shared_load(uint32_t array, Value index);
   void shared_store(uint32_t array, Value index, Value value);
   void barrier() { append({Op::kBarrier}); }
+  void await() { append({Op::kAwait}); }
   void copy(uint32_t array, Value to, uint32_t buffer, Value from, Value there) {
     append({Op::kCopy, Type::kQuad, to.id, from.id, there.id, uint64_t{buffer} << 32 | array});
   }

@@ -50,6 +50,9 @@ enum class Op : uint8_t {
   kFor,      // a: a variable that counts from b up to but not c by steps of `bits`; b, c kU32
   kEndFor,   // a: the kFor
   kBarrier,  // every lane of the workgroup arrives; shared memory that was written before is seen after
+  // Behind it is seen what launches before this one wrote; in front of it nothing is read but constants. Once, outside
+  // of blocks; a program without it begins with it.
+  kAwait,
   // Matrices that a subgroup owns. All lanes of the workgroup come to these together, and operands are the same in all
   // lanes of a subgroup. Shared memory is one of quads, which hold neighbours along a row, or along a column where
   // `turned`. Bytes (Unit::codes) are neighbours along the depth in either operand. Shapes are those of Program::unit.
@@ -157,6 +160,7 @@ constexpr bool has_value(Op op) {
     case Op::kFor:
     case Op::kEndFor:
     case Op::kBarrier:
+    case Op::kAwait:
     case Op::kMatrix:
     case Op::kMatrixZero:
     case Op::kMatrixLoad:

@@ -10,6 +10,7 @@ namespace vireo::gpu {
 namespace {
 
 constexpr int64_t kMostOffset = 1 << 20;  // bytes that an address leaves to its instruction
+constexpr const char* kAwait = "griddepcontrol.wait;\n";
 
 // Above this the launch says how much a workgroup shares.
 constexpr uint32_t kMostShared = 48u << 10;
@@ -52,11 +53,12 @@ class Printer {
       out += ".reg .b64 %b" + number(i) + ";\nld.param.u64 %b" + number(i) + ", [b" + number(i) +
              "];\ncvta.to.global.u64 %b" + number(i) + ", %b" + number(i) + ";\n";
     }
-    // In a graph this kernel may start before what the one before it wrote is seen. Letting the next one start earlier
-    // than at the end (griddepcontrol.launch_dependents) made models up to 1.5 times slower: its workgroups wait on
-    // multiprocessors that this one still needs.
     out += prologue_;
-    return target_.ptx >= 90 ? out + "griddepcontrol.wait;\n" : out;
+    if (target_.ptx < 90) return out;
+    // In a graph this kernel may start before what the one before it wrote is seen. Letting the next one start earlier
+    // than at the end (griddepcontrol.launch_dependents) made models up to 1.5 times slower, and 1.1 times where only
+    // kernels of few workgroups did so: its workgroups wait on multiprocessors that this one still needs.
+    return awaits_ ? out : out + kAwait;
   }
 
   // ---- Registers
@@ -604,6 +606,10 @@ class Printer {
         return end_loop(s.a);
       case Op::kBarrier:
         return line("bar.sync 0");
+      case Op::kAwait:
+        awaits_ = true;
+        if (target_.ptx >= 90) text_ += kAwait;
+        return;
       case Op::kMatrix:
         return matrix(i);
       case Op::kMatrixZero:
@@ -644,6 +650,7 @@ class Printer {
   const Target& target_;
   std::string text_, declared_, prologue_;
   uint32_t addresses_ = 0;
+  bool awaits_ = false;
   std::vector<bool> bases_;
   std::vector<std::pair<uint32_t, bool>> open_;  // the blocks of kIf, and whether they have an else
   std::map<std::pair<uint32_t, bool>, std::string> lanes_, sums_;

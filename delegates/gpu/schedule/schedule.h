@@ -22,7 +22,7 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kScheduleVersion = 7;   // of what the bytes mean: also where a template's code changes
+constexpr uint32_t kScheduleVersion = 8;   // of what the bytes mean: also where a template's code changes
 constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;

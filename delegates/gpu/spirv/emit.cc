@@ -384,6 +384,7 @@ class Emitter {
         return copy(s);
       case Op::kCopyGroup:
       case Op::kCopyWait:
+      case Op::kAwait:
         return;
       case Op::kIf:
         return begin_if(s, i);

@@ -10,7 +10,7 @@ constexpr int64_t kTurns = 4;  // loads of w that a lane asks for before it need
 class FewRows {
  public:
   FewRows(Builder& b, const Target& target, Numbers& numbers, const ProductShape& shape, const ProductTiling& tiling)
-      : b_(b), t_(tiling), shape_(shape), elements_(b, target), type_(lane_type(shape.sum, target)) {
+      : b_(b), t_(tiling), shape_(shape), target_(target), elements_(b, target), type_(lane_type(shape.sum, target)) {
     m_ = numbers(shape.m);
     n_ = numbers(shape.n);
     k_ = numbers(shape.k);
@@ -32,32 +32,17 @@ class FewRows {
       sums.push_back(b_.variable(b_.number(type_, 0)));
     }
     if (is_wide(x, w)) {
-      const int64_t piece = w.neighbours;
-      b_.loop(share_ * piece, k_, static_cast<uint32_t>(shares * piece * kTurns),
-              [&](Value from) { accumulate_pieces(x, x_lines, w, w_line, from, sums); });
+      accumulate_pieces(x, x_lines, w, w_line, sums);
     } else {
       b_.loop(share_, k_, t_.depth_lanes * static_cast<uint32_t>(kTurns), [&](Value from) {
         for (int64_t turn = 0; turn < kTurns; ++turn) accumulate(x, x_lines, w, w_line, from + turn * shares, sums);
       });
     }
-    // Places of one column's shares are `pitch` apart.
-    const int64_t pitch = w.k_is_fastest ? 1 : columns;
-    for (uint32_t i = 0; i < t_.tile_m; ++i) arrays_.push_back(b_.shared(type_, product_lanes(t_)));
-    for (uint32_t i = 0; i < t_.tile_m; ++i) b_.shared_store(arrays_[i], lane_, sums[i].get());
-    b_.barrier();
-    for (int64_t half = shares / 2; half > 0; half /= 2) {
-      b_.when(share_ < half, [&] {
-        for (const uint32_t array : arrays_) {
-          const Value other = b_.shared_load(array, lane_ + half * pitch);
-          b_.shared_store(array, lane_, b_.shared_load(array, lane_) + other);
-        }
-      });
-      b_.barrier();
-    }
+    const std::vector<Value> totals = exchanges_shares(w) ? exchanged(sums) : gathered(sums, w.k_is_fastest);
     for (uint32_t i = 0; i < t_.tile_m; ++i) {
       b_.when((share_ == 0) & column_inside & row_inside(row0 + i), [&] {
         const std::vector<Value> at = place(row0 + i, column);
-        epilogue.store(epilogue.at(at, {b_.shared_load(arrays_[i], lane_)}), at);
+        epilogue.store(epilogue.at(at, {totals[i].valid() ? totals[i] : b_.shared_load(arrays_[i], lane_)}), at);
       });
     }
   }
@@ -72,29 +57,59 @@ class FewRows {
     return loads && type_ == Type::kF32 && shape_.k >= int64_t{w.neighbours} * t_.depth_lanes && !shape_.nk_open;
   }
 
+  // Weights are asked for one turn of the loop ahead, and the first of them before what other launches write is waited
+  // for, where a constant brings them.
   void accumulate_pieces(const ProductOperand& x, const std::vector<ProductOperand::Line>& x_lines,
-                         const ProductOperand& w, const ProductOperand::Line& w_line, Value from,
+                         const ProductOperand& w, const ProductOperand::Line& w_line,
                          const std::vector<Variable>& sums) {
-    const int64_t piece = w.neighbours, step = t_.depth_lanes * piece;
-    const bool whole = shape_.k % (step * kTurns) == 0;
-    std::vector<Value> at, there;
-    std::vector<std::vector<Value>> weights;
-    for (int64_t turn = 0; turn < kTurns; ++turn) {
-      const Value k = from + turn * step;
-      Value inside = whole ? b_.boolean(true) : k < k_;
-      at.push_back(b_.select(inside, k, b_.u32(0)));
-      weights.push_back(piece_of(w, w_line, at.back(), piece, &inside));
-      there.push_back(inside);
-    }
-    for (size_t turn = 0; turn < weights.size(); ++turn) {
-      for (size_t i = 0; i < sums.size(); ++i) {
-        const Value now = sums[i].get();
-        Value inside = there[turn], next = now;
-        const std::vector<Value> mine = piece_of(x, x_lines[i], at[turn], piece, &inside);
-        for (size_t e = 0; e < mine.size(); ++e) next = b_.fma(mine[e], weights[turn][e], next);
-        sums[i].set(b_.select(inside, next, now));
+    const int64_t piece = w.neighbours, step = t_.depth_lanes * piece, all = step * kTurns;
+    const bool whole = shape_.k % all == 0;
+    const uint32_t quads = b_.buffer(w.tensor.binding, Element::kQuad, false);
+    std::vector<Variable> ahead;
+    for (int64_t turn = 0; turn < kTurns; ++turn) ahead.push_back(b_.variable(Type::kQuad));
+    const auto is_there = [&](Value k) { return whole ? b_.boolean(true) : k < k_; };
+    const auto ask = [&](Value from) {
+      for (int64_t turn = 0; turn < kTurns; ++turn) {
+        const Value k = from + turn * step;
+        const ProductOperand::Element e = w.read(w_line, b_.u32(0), b_.select(is_there(k), k, b_.u32(0)));
+        ahead[static_cast<size_t>(turn)].set(b_.load(Type::kQuad, quads, e.index / piece));
+      }
+    };
+    ask(share_ * piece);
+    if (shape_.w_constant) b_.await();
+    b_.loop(share_ * piece, k_, static_cast<uint32_t>(all), [&](Value from) {
+      std::vector<Value> weights;
+      for (const Variable& v : ahead) weights.push_back(v.get());
+      b_.when(from + all < k_, [&] { ask(from + all); });
+      for (int64_t turn = 0; turn < kTurns; ++turn) {
+        const Value k = from + turn * step, there = is_there(k), at = b_.select(there, k, b_.u32(0));
+        const std::vector<Value> of_w = numbers_of(w.tensor.dtype, weights[static_cast<size_t>(turn)], piece);
+        for (size_t i = 0; i < sums.size(); ++i) {
+          const Value now = sums[i].get();
+          Value inside = there, next = now;
+          const std::vector<Value> mine = piece_of(x, x_lines[i], at, piece, &inside);
+          for (size_t e = 0; e < mine.size(); ++e) next = b_.fma(mine[e], of_w[e], next);
+          sums[i].set(b_.select(inside, next, now));
+        }
+      }
+    });
+  }
+  // The elements of a quad.
+  std::vector<Value> numbers_of(DType type, Value quad, int64_t neighbours) const {
+    std::vector<Value> out;
+    for (uint32_t word = 0; word < 4; ++word) {
+      const Value bits = b_.part(quad, word);
+      if (neighbours == 8 && type == DType::kF16 && b_.converts_halves) {
+        out.push_back(b_.unpack_half(bits, 0));
+        out.push_back(b_.unpack_half(bits, 1));
+      } else if (neighbours == 8) {
+        out.push_back(decode(type, bits & 0xFFFF));
+        out.push_back(decode(type, bits >> 16));
+      } else {
+        out.push_back(decode(type, bits));
       }
     }
+    return out;
   }
   // `count` elements from k on, in loads of 16 bytes; *inside becomes false where they stand for 0.
   std::vector<Value> piece_of(const ProductOperand& operand, const ProductOperand::Line& line, Value k, int64_t count,
@@ -107,15 +122,7 @@ class FewRows {
       *inside = *inside & e.inside;
       const Value quad =
           b_.load(Type::kQuad, quads, b_.select(e.inside, e.index, b_.u32(0)) / int64_t{operand.neighbours});
-      for (uint32_t word = 0; word < 4; ++word) {
-        const Value bits = b_.part(quad, word);
-        if (operand.neighbours == 8) {
-          out.push_back(decode(type, bits & 0xFFFF));
-          out.push_back(decode(type, bits >> 16));
-        } else {
-          out.push_back(decode(type, bits));
-        }
-      }
+      for (const Value v : numbers_of(type, quad, operand.neighbours)) out.push_back(v);
     }
     return out;
   }
@@ -135,6 +142,39 @@ class FewRows {
       sums[i].set(b_.select(there & mine.inside & e.inside, next, now));
     }
   }
+  // Whether the lanes of a column are neighbours of one subgroup.
+  bool exchanges_shares(const ProductOperand& w) const {
+    return target_.shuffles && w.k_is_fastest && type_ == Type::kF32 && t_.depth_lanes <= target_.subgroup;
+  }
+  // Each lane gets the sum of its column's lanes, in one order for all of them.
+  std::vector<Value> exchanged(const std::vector<Variable>& sums) {
+    std::vector<Value> out;
+    for (const Variable& sum : sums) {
+      Value v = sum.get();
+      for (uint32_t mask = t_.depth_lanes / 2; mask > 0; mask /= 2) v = v + b_.shuffle(v, mask);
+      out.push_back(v);
+    }
+    return out;
+  }
+  // The first lane of a column finds it in shared memory.
+  std::vector<Value> gathered(const std::vector<Variable>& sums, bool k_is_fastest) {
+    const int64_t columns = t_.tile_n, shares = t_.depth_lanes;
+    // Places of one column's shares are `pitch` apart.
+    const int64_t pitch = k_is_fastest ? 1 : columns;
+    for (uint32_t i = 0; i < t_.tile_m; ++i) arrays_.push_back(b_.shared(type_, product_lanes(t_)));
+    for (uint32_t i = 0; i < t_.tile_m; ++i) b_.shared_store(arrays_[i], lane_, sums[i].get());
+    b_.barrier();
+    for (int64_t half = shares / 2; half > 0; half /= 2) {
+      b_.when(share_ < half, [&] {
+        for (const uint32_t array : arrays_) {
+          const Value other = b_.shared_load(array, lane_ + half * pitch);
+          b_.shared_store(array, lane_, b_.shared_load(array, lane_) + other);
+        }
+      });
+      b_.barrier();
+    }
+    return std::vector<Value>(sums.size());
+  }
   Value load(const ProductOperand& operand, const ProductOperand::Element& e) {
     const Value v = b_.convert(elements_.load(operand.tensor, b_.select(e.inside, e.index, b_.u32(0))), type_);
     return operand.zero != 0 ? v - operand.zero : v;
@@ -143,6 +183,7 @@ class FewRows {
   Builder& b_;
   const ProductTiling& t_;
   const ProductShape& shape_;
+  const Target& target_;
   Elements elements_;
   Type type_;
   Value m_, n_, k_, lane_, share_;

@@ -69,7 +69,8 @@ uint32_t neighbours_of(const MatrixView& v, int64_t lines, int64_t line_stride, 
   if (k_stride != 1 && (line_stride != 1 || is_code(v.dtype))) return 1;
   Extents others = v.batch;
   others.push_back(v.offset);
-  others.push_back(k_stride == 1 ? line_stride : k_stride);
+  if (k_stride != 1) others.push_back(k_stride);
+  if (k_stride == 1 && lines > 1) others.push_back(line_stride);
   return neighbours_of(v.dtype, k_stride == 1 ? depth : lines, others);
 }
 
@@ -281,7 +282,7 @@ Dispatch make_product(const ProductProblem& problem, const ProductTiling& tiling
   uint32_t binding = 2;
   Evaluator epilogue(b, target, numbers, p.epilogue, &binding);
   epilogue.bind_outputs(numbers, &binding);
-  const ProductShape shape = {p.m, p.n, p.k, p.sum, target.open, nk_open};
+  const ProductShape shape = {p.m, p.n, p.k, p.sum, target.open, nk_open, !p.made_w};
   const Value inner = p.inner == 0 ? Value() : numbers(p.inner);
   write_product(b, target, numbers, shape, tiling, x, w, epilogue, [&](Value row, Value column) {
     std::vector<Value> place = batch;

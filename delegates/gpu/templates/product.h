@@ -26,7 +26,7 @@ struct ProductProblem {
   DType sum = DType::kF32;
   int32_t x_zero = 0, w_zero = 0;
   bool raw = false;     // codes are multiplied as they are: the epilogue takes what zero points make of the sum
-  bool made_w = false;  // w is no constant: where extents are open, so are k and n
+  bool made_w = true;   // w is no constant: where extents are open, so are k and n
   Expression epilogue;  // input 0 is given: the sum. Its space is [batch..., m, n]
   // Not 0: rows are two axes of the epilogue's space, of m / inner and of inner places. Row r is place
   // (r / inner, r % inner) there; where `turned`, the axes stand the other way round, and so do the places.

@@ -43,6 +43,7 @@ struct ProductShape {
   int64_t m = 1, n = 1, k = 1;
   DType sum = DType::kF32;
   bool m_open = false, nk_open = false;  // Target::open
+  bool w_constant = false;               // no launch writes w
 };
 
 // Whether `v` is one of `extent`, of which tiles have `tile`. Nothing to ask where tiles divide them for good.

@@ -102,7 +102,6 @@ TEST(Product, BatchedMatricesOfAnyOrder) {
   }
 }
 
-// A token's vector: weights are read 16 bytes at a time, float16 with its subnormal numbers.
 bool has(const Program& p, Op op) {
   return std::any_of(p.body.begin(), p.body.end(), [op](const Statement& s) { return s.op == op; });
 }
@@ -143,6 +142,7 @@ TEST(Product, FloatsInQuads) {
   EXPECT_FALSE(make_product(p, quads_tiling(32, 32, 16, 4, 2, 1), ahead).refusal.empty());
 }
 
+// A token's vector: weights are read 16 bytes at a time, float16 with its subnormal numbers.
 TEST(Product, FewRowsOfPieces) {
   Trials trials;
   const auto stored = [](DType type, const std::vector<float>& v) {
@@ -151,6 +151,9 @@ TEST(Product, FewRowsOfPieces) {
     for (const float f : v) out.push_back(half_of(f));
     return bytes_of(out);
   };
+  Target exchanging = rich_target();  // lanes that share a column exchange their sums
+  exchanging.shuffles = true;
+  int turn = 0;
   for (const auto& [x_type, w_type] : {std::pair{DType::kF16, DType::kF16}, std::pair{DType::kF32, DType::kF16},
                                        std::pair{DType::kF32, DType::kF32}, std::pair{DType::kF16, DType::kF32}}) {
     for (const Case& c : {Case{1, 9, 520}, Case{3, 6, 2048}, Case{2, 5, 264}}) {
@@ -166,13 +169,17 @@ TEST(Product, FewRowsOfPieces) {
       for (float& v : x) v = floorf(v * 256) / 256;
       for (size_t i = 0; i < w.size(); ++i)  // the first column is subnormal
         w[i] = i < static_cast<size_t>(c.k) ? floorf(w[i] * 64) * 0x1p-24f : floorf(w[i] * 256) / 256;
-      const ProductTiling t = choose_product(p, rich_target());
+      const Target target = turn++ % 2 == 0 ? exchanging : rich_target();
+      p.made_w = turn % 3 == 0;
+      const ProductTiling t = choose_product(p, target);
       ASSERT_EQ(t.depth_lanes, 32u);
-      const Dispatch d = make_product(p, t, rich_target());
+      const Dispatch d = make_product(p, t, target);
       bool pieces = false;
       for (const Buffer& b : d.program.buffers) pieces = pieces || (b.binding == 1 && b.element == Element::kQuad);
       EXPECT_EQ(pieces, x_type == DType::kF32 || w_type == DType::kF16);
-      trials.add("few rows " + std::to_string(c.k), d, rich_target(),
+      EXPECT_EQ(has(d.program, Op::kAwait), pieces && !p.made_w);  // a constant is asked for before it waits
+      EXPECT_EQ(has(d.program, Op::kShuffle), target.shuffles);
+      trials.add("few rows " + std::to_string(c.k), d, target,
                  {stored(x_type, x), stored(w_type, w), Bytes(static_cast<size_t>(c.m * c.n * 4), 1)},
                  [=](const std::vector<Bytes>& out) {
                    const std::vector<float> y = as<float>(out.back());
