@@ -187,7 +187,7 @@ vireo_status wait(void* loaded, uint64_t timeout_ns) {
   const vireo_status status = part.wait(timeout_ns, &found);
   if (status != VIREO_INVALID_ARGUMENT || part.fault == nullptr) return status;
   const bool divides = found.what == RunError::kDivisor;
-  say(part.fault, divides ? "an integer is divided by 0" : "an index is outside of its axis");
+  say(part.fault, divides ? "an integer is divided by 0" : "an index or a length is outside of its axis");
   part.fault->node = found.node;
   return status;
 }

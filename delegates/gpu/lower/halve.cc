@@ -122,7 +122,7 @@ class Halving {
 
   // Makes the outputs of `p` to the memory halves, or appends such. False: it cannot.
   bool narrow(const Work& w, int memory, bool both, Problem* p) const {
-    if (std::holds_alternative<ScanProblem>(*p)) return false;
+    if (expressions_of(*p).empty()) return false;
     Expression& e = last_expression(*p);
     const size_t count = w.writes.size();
     if (e.outputs.size() != count) return false;

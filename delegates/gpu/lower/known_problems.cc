@@ -109,6 +109,16 @@ class Writer {
     const auto& [batch, queries, keys, head, value_head, q, k, values, score, epilogue, shares, share_keys] = v;
     all(batch, queries, keys, head, value_head, q, k, values, score, epilogue, shares, share_keys);
   }
+  void add(const RecurrentProblem::Applied& v) {
+    const auto& [kind, alpha, beta] = v;
+    all(kind, alpha, beta);
+  }
+  void add(const RecurrentProblem& v) {
+    const auto& [cell, steps, batch, directions, hidden, reverse, input_forget, linear_before_reset, functions, clip,
+                 state_scale, state_zero, dtype, r_dtype, sums, r, b, lengths, h, c, p, y, y_h, y_c] = v;
+    all(cell, steps, batch, directions, hidden, reverse, input_forget, linear_before_reset, functions, clip,
+        state_scale, state_zero, dtype, r_dtype, sums, r, b, lengths, h, c, p, y, y_h, y_c);
+  }
   void add(const ScanProblem& v) {
     const auto& [shape, dtype, x, y, product, exclusive, reverse] = v;
     all(shape, dtype, x, y, product, exclusive, reverse);

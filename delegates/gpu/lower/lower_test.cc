@@ -13,8 +13,10 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 
@@ -287,6 +289,41 @@ TEST(GpuLower, AttentionIsThreeLaunches) {
   exact.half_products = false;
   EXPECT_EQ(net.lower({y}, &one, exact).why, "");
   EXPECT_EQ(one.steps.size(), 3u);
+}
+
+// All steps are in one launch behind the product of the inputs, and only what is wanted is written. Lengths that a run
+// brings are checked.
+TEST(GpuLower, ARecurrenceIsAProductAndAWalk) {
+  Net net;
+  const int32_t x = net.input({5, 2, 3});
+  const int32_t w = net.constant<float>({1, 16, 3}, std::vector<float>(48, 0.1f));
+  const int32_t r = net.constant<float>({1, 16, 4}, std::vector<float>(64, 0.1f));
+  const int32_t b = net.constant<float>({1, 32}, std::vector<float>(32, 0.1f));
+  const auto attrs = attributes([](auto& f) { return attrs::CreateRecurrent(f); });
+  const int32_t last = net.node(Op::kLSTM, attrs, {x, w, r, b}, {1, 2, 4});
+  net.last().outputs = {-1, last};
+  const Schedule s = net.schedule({last});
+  ASSERT_EQ(s.steps.size(), 2u);
+  EXPECT_EQ(s.steps[1].bindings.size(), 4u);  // sums, r, its bias, the state
+  EXPECT_TRUE(s.steps[1].barrier);
+  EXPECT_EQ(s.errors, 0u);
+  EXPECT_EQ(net.kernel(0), "recurrent");
+  net.last().inputs.push_back(net.input({2}, DType::kI32));
+  const Schedule with = net.schedule({last});
+  EXPECT_EQ(with.steps.size(), 3u);
+  EXPECT_EQ(with.errors, 1u);
+}
+
+TEST(GpuLower, ASplitMayLeaveAnOutput) {
+  Net net;
+  const int32_t x = net.input({6, 2});
+  const int32_t sizes = net.constant<int64_t>({3}, {1, 2, 3});
+  const int32_t y =
+      net.node(Op::kSplit, attributes([](auto& f) { return attrs::CreateSplit(f, 0); }), {x, sizes}, {3, 2});
+  net.last().outputs = {-1, -1, y};
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 1u);
+  EXPECT_EQ(std::count(s.steps[0].push.begin(), s.steps[0].push.end(), 6u), 2) << "elements, and where they begin";
 }
 
 TEST(GpuLower, EqualKernelsAreThereOnce) {

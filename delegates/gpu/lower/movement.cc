@@ -89,12 +89,18 @@ std::string slice(Lowering& l) {
 }
 
 std::string split(Lowering& l) {
-  const size_t axis = axis_of(l.node().attrs<attrs::Split>().axis(), l.in(0).rank());
+  const auto& a = l.node().attrs<attrs::Split>();
+  const size_t axis = axis_of(a.axis(), l.in(0).rank()), count = l.node().outputs.size();
+  Extents sizes;  // needed for an output that is left out
+  const bool known = l.has(1) && l.integers(1, &sizes) && sizes.size() >= count;
+  const int64_t parts = a.num_outputs() > 0 ? a.num_outputs() : static_cast<int64_t>(count);
   Laid at = l.laid(l.node().inputs[0]);
-  for (const int y : l.node().outputs) {
-    if (y < 0) return "one of its outputs is left out";
-    l.lay(y, at);
-    at.offset += l.value(y).dims[axis] * at.strides[axis];
+  for (size_t i = 0; i < count; ++i) {
+    const int y = l.node().outputs[i];
+    if (y >= 0) l.lay(y, at);
+    if (y < 0 && l.has(1) && !known) return "one of its outputs is left out, and its sizes are not constant";
+    const int64_t size = y >= 0 ? l.value(y).dims[axis] : known ? sizes[i] : (l.in(0).dims[axis] + parts - 1) / parts;
+    at.offset += size * at.strides[axis];
   }
   return "";
 }

@@ -106,8 +106,8 @@ void ExpressionBuilder::output(int value, View view) {
 }
 
 const char* template_of(const Problem& problem) {
-  static constexpr const char* kNames[] = {"chain", "rows",      "product", "convolution",
-                                           "pool",  "depthwise", "scan",    "attention"};
+  static constexpr const char* kNames[] = {"chain",     "rows", "product",   "convolution", "pool",
+                                           "depthwise", "scan", "attention", "recurrent"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
@@ -138,6 +138,7 @@ struct Maker {
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
   Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
+  Dispatch operator()(const RecurrentProblem& p) const { return make_recurrent(p, choose_recurrent(p, t), t); }
   Dispatch operator()(const AttentionProblem& p) const { return make_attention(p, choose_attention(p, t), t); }
   Dispatch operator()(const PoolProblem& p) const { return make_pool(p, choose_pool(p, t), t); }
   Dispatch operator()(const DepthwiseProblem& p) const { return make_depthwise(p, choose_depthwise(p, t), t); }
@@ -453,7 +454,9 @@ std::string check_value(const Datum& v, const Target& target) {
 
 std::string Lowering::add(const Node& n) {
   node_ = &n;
-  if (n.output(0) < 0) return "its first output is left out";
+  const bool may_leave =
+      n.op == VIREO_OP_LSTM || n.op == VIREO_OP_GRU || n.op == VIREO_OP_RNN || n.op == VIREO_OP_SPLIT;
+  if (n.output(0) < 0 && !may_leave) return "its first output is left out";
   // A node that was taken makes nothing in a run in which all its results are empty.
   const bool makes =
       std::any_of(n.outputs.begin(), n.outputs.end(), [this](int v) { return v >= 0 && value(v).count() != 0; });
@@ -529,6 +532,10 @@ std::string Lowering::lower() {
     case VIREO_OP_CUM_SUM:
     case VIREO_OP_CUM_PROD:
       return lower_scan(*this);
+    case VIREO_OP_LSTM:
+    case VIREO_OP_GRU:
+    case VIREO_OP_RNN:
+      return lower_recurrent(*this);
     case VIREO_OP_ATTENTION:
       return lower_attention(*this);
     case VIREO_OP_INT_ADD:

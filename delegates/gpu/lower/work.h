@@ -12,6 +12,7 @@
 #include "delegates/gpu/templates/chain.h"
 #include "delegates/gpu/templates/pool.h"
 #include "delegates/gpu/templates/product.h"
+#include "delegates/gpu/templates/recurrent.h"
 #include "delegates/gpu/templates/rows.h"
 #include "delegates/gpu/templates/scan.h"
 #include "sdk/base/shape.h"
@@ -49,7 +50,7 @@ constexpr const char* kNotShown = "the host does not show one of its values";
 Extents dense_strides(const Extents& dims);
 
 using Problem = std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem,
-                             DepthwiseProblem, ScanProblem, AttentionProblem>;
+                             DepthwiseProblem, ScanProblem, AttentionProblem, RecurrentProblem>;
 
 // One launch in the making.
 struct Work {
@@ -65,7 +66,7 @@ struct Work {
 const char* template_of(const Problem& problem);
 // The expression whose outputs are the work's.
 Expression& last_expression(Problem& problem);
-// All expressions, in the order of their bindings; a scan has none.
+// All expressions, in the order of their bindings; a scan and a recurrence have none.
 std::vector<Expression*> expressions_of(Problem& problem);
 Dispatch dispatch_of(const Problem& problem, const Target& target);
 
@@ -141,6 +142,7 @@ std::string lower_integer(Lowering& l);
 std::string lower_position(Lowering& l);
 std::string lower_indexed(Lowering& l);
 std::string lower_scan(Lowering& l);
+std::string lower_recurrent(Lowering& l);
 std::string lower_resize(Lowering& l);
 std::string lower_attention(Lowering& l);
 
