@@ -48,6 +48,12 @@ int IndexedChain::index(int v, int64_t extent) {
   return v;
 }
 
+int IndexedChain::count(int v, DType type, int64_t extent) {
+  const int negative = b.function(Function::kLess, DType::kBool, v, b.constant(type, 0));
+  const int outside = b.constant(type, static_cast<uint64_t>(extent));
+  return index(b.function(Function::kWhere, type, negative, outside, v), extent);
+}
+
 int IndexedChain::element(int input, int at, DType type) {
   return b.function(Function::kElement, type, input, at < 0 ? number(0) : at);
 }

@@ -27,6 +27,8 @@ class IndexedChain {
   int add(int sum, int v, int64_t step);
   // v as a place on an axis of `extent`; others are errors of the run.
   int index(int v, int64_t extent);
+  // The same of v of `type`, where what is below 0 is an error as well.
+  int count(int v, DType type, int64_t extent);
   // Element `at` of an indexed input; -1: the first.
   int element(int input, int at, DType type);
 

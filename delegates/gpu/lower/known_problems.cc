@@ -119,6 +119,14 @@ class Writer {
     all(cell, steps, batch, directions, hidden, reverse, input_forget, linear_before_reset, functions, clip,
         state_scale, state_zero, dtype, r_dtype, sums, r, b, lengths, h, c, p, y, y_h, y_c);
   }
+  void add(const ScatterProblem::Component& v) {
+    const auto& [offset, extent, step] = v;
+    all(offset, extent, step);
+  }
+  void add(const ScatterProblem& v) {
+    const auto& [shape, updates, dtype, index_dtype, index, update, y, components, combine, reports, slot] = v;
+    all(shape, updates, dtype, index_dtype, index, update, y, components, combine, reports, slot);
+  }
   void add(const ScanProblem& v) {
     const auto& [shape, dtype, x, y, product, exclusive, reverse] = v;
     all(shape, dtype, x, y, product, exclusive, reverse);

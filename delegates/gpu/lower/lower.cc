@@ -26,13 +26,14 @@ constexpr uint64_t kPlanUnit = kPlaceAlignment / kTensorAlignment;
 struct Use {
   int memory;
   bool written;
+  bool updated;  // it is also read
 };
 std::vector<Use> uses_of(const Work& w) {
   std::vector<Use> uses;
-  for (const int m : w.operands) uses.push_back({m, false});
-  for (const int m : w.reads) uses.push_back({m, false});
-  for (const int m : w.writes) uses.push_back({m, true});
-  if (w.errors >= 0) uses.push_back({w.errors, true});
+  for (const int m : w.operands) uses.push_back({m, false, false});
+  for (const int m : w.reads) uses.push_back({m, false, false});
+  for (const int m : w.writes) uses.push_back({m, true, w.updates});
+  if (w.errors >= 0) uses.push_back({w.errors, true, false});
   return uses;
 }
 
@@ -137,7 +138,7 @@ class Pending {
       for (const Use& other : uses_) {
         // A memory is written once, perhaps in pieces: only who reads it waits.
         const bool same = mine.memory == other.memory;
-        if (same ? mine.written != other.written
+        if (same ? mine.written != other.written || mine.updated || other.updated
                  : (mine.written || other.written) && overlap(l, places, mine.memory, other.memory))
           return false;
       }
@@ -244,7 +245,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
 
 // The template that says most of a node: a product before what surrounds it.
 const char* kernel_name(const Lowering& l) {
-  static constexpr size_t kOrder[] = {8, 7, 2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
+  static constexpr size_t kOrder[] = {9, 8, 7, 2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
   for (const size_t kind : kOrder) {
     for (const Work& w : l.works) {
       if (w.problem.index() == kind) return template_of(w.problem);

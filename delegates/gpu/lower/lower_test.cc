@@ -15,6 +15,7 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
@@ -312,6 +313,25 @@ TEST(GpuLower, ARecurrenceIsAProductAndAWalk) {
   const Schedule with = net.schedule({last});
   EXPECT_EQ(with.steps.size(), 3u);
   EXPECT_EQ(with.errors, 1u);
+}
+
+// The tensor is copied, then updated where the copy lies: each waits for the one before. Constant indices that never
+// meet need no look in a run.
+TEST(GpuLower, UpdatesFollowTheCopyAndEachOther) {
+  Net net;
+  const int32_t x = net.input({8, 6}), u = net.input({2, 6});
+  const int32_t rows = net.constant<int64_t>({2, 1}, {7, -7});
+  const auto attrs = attributes([](auto& f) { return attrs::CreateScatterND(f); });
+  const int32_t once = net.node(Op::kScatterND, attrs, {x, rows, u}, {8, 6});
+  const int32_t y = net.node(Op::kScatterND, attrs, {once, net.input({2, 1}, DType::kI64), u}, {8, 6});
+  const Schedule s = net.schedule({y});
+  ASSERT_EQ(s.steps.size(), 4u);
+  for (size_t k = 1; k < 4; ++k) EXPECT_TRUE(s.steps[k].barrier) << "step " << k;
+  EXPECT_EQ(s.steps[1].bindings.size(), 3u);
+  EXPECT_EQ(s.steps[3].bindings.size(), 4u) << "the second one reports";
+  EXPECT_EQ(s.steps[2].bindings[1].where, Where::kOutput);
+  EXPECT_EQ(s.steps[3].bindings[2].where, Where::kOutput);
+  EXPECT_EQ(net.kernel(0), "scatter");
 }
 
 TEST(GpuLower, ASplitMayLeaveAnOutput) {

@@ -143,13 +143,10 @@ class Lowered {
   int checked_lengths() {
     IndexedChain chain(l_, {p_.batch});
     const int given = chain.input(l_.node().inputs[4], view_of(l_.laid(l_.node().inputs[4])));
-    const int none = chain.number(0), outside = chain.number(p_.steps + 1);
-    const int negative = chain.b.function(Function::kLess, DType::kBool, given, none);
-    const int found = chain.b.function(Function::kWhere, DType::kI32, negative, outside, given);
     const int memory = l_.make_memory(static_cast<uint64_t>(p_.batch) * sizeof(int32_t));
     View to;
     to.strides = {1};
-    chain.b.output(chain.index(found, p_.steps + 1), to);
+    chain.b.output(chain.count(given, DType::kI32, p_.steps + 1), to);
     chain.push({memory});
     return memory;
   }

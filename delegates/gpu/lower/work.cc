@@ -107,7 +107,7 @@ void ExpressionBuilder::output(int value, View view) {
 
 const char* template_of(const Problem& problem) {
   static constexpr const char* kNames[] = {"chain",     "rows", "product",   "convolution", "pool",
-                                           "depthwise", "scan", "attention", "recurrent"};
+                                           "depthwise", "scan", "attention", "recurrent",   "scatter"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
@@ -137,6 +137,7 @@ struct Maker {
   Dispatch operator()(const RowsProblem& p) const { return make_rows(p, choose_rows(p, t), t); }
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
+  Dispatch operator()(const ScatterProblem& p) const { return make_scatter(p, t); }
   Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
   Dispatch operator()(const RecurrentProblem& p) const { return make_recurrent(p, choose_recurrent(p, t), t); }
   Dispatch operator()(const AttentionProblem& p) const { return make_attention(p, choose_attention(p, t), t); }
@@ -211,13 +212,17 @@ Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, bo
   return {static_cast<int>(memories.size()) - 1, at.offset, at.strides};
 }
 
-void Lowering::report(Work* work) {
+int Lowering::errors() {
   if (errors_ < 0) {
     errors_ = make_memory(uint64_t{network_.sources} * sizeof(uint32_t));
     memories[static_cast<size_t>(errors_)].where = Where::kErrors;
   }
+  return errors_;
+}
+
+void Lowering::report(Work* work) {
   last_expression(work->problem).slot = work->node;
-  work->errors = errors_;
+  work->errors = errors();
 }
 
 int Lowering::make_memory(uint64_t bytes) {
@@ -532,6 +537,10 @@ std::string Lowering::lower() {
     case VIREO_OP_CUM_SUM:
     case VIREO_OP_CUM_PROD:
       return lower_scan(*this);
+    case VIREO_OP_SCATTER_ELEMENTS:
+    case VIREO_OP_SCATTER_ND:
+    case VIREO_OP_TENSOR_SCATTER:
+      return lower_scatter(*this);
     case VIREO_OP_LSTM:
     case VIREO_OP_GRU:
     case VIREO_OP_RNN:

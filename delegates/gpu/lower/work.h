@@ -15,6 +15,7 @@
 #include "delegates/gpu/templates/recurrent.h"
 #include "delegates/gpu/templates/rows.h"
 #include "delegates/gpu/templates/scan.h"
+#include "delegates/gpu/templates/scatter.h"
 #include "sdk/base/shape.h"
 
 namespace vireo::gpu {
@@ -50,7 +51,7 @@ constexpr const char* kNotShown = "the host does not show one of its values";
 Extents dense_strides(const Extents& dims);
 
 using Problem = std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem,
-                             DepthwiseProblem, ScanProblem, AttentionProblem, RecurrentProblem>;
+                             DepthwiseProblem, ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem>;
 
 // One launch in the making.
 struct Work {
@@ -60,13 +61,14 @@ struct Work {
   std::vector<int> writes;    // ... of the outputs
   int errors = -1;            // the memory of words of errors, if an expression reports any
   uint32_t node = 0;          // of the part
+  bool updates = false;       // it needs what its outputs hold, which others wrote
 };
 
 // "chain", "rows"...
 const char* template_of(const Problem& problem);
 // The expression whose outputs are the work's.
 Expression& last_expression(Problem& problem);
-// All expressions, in the order of their bindings; a scan and a recurrence have none.
+// All expressions, in the order of their bindings; some templates have none.
 std::vector<Expression*> expressions_of(Problem& problem);
 Dispatch dispatch_of(const Problem& problem, const Target& target);
 
@@ -104,6 +106,8 @@ class Lowering {
   // are taken: *dtype becomes what is there. With taps, [.., channels, taps] becomes [.., taps, channels], if
   // value `v` is a constant that lies so: *turned says it. may_halve: a matrix unit reads them.
   Laid weights(int v, const Laid& at, int64_t channels, int64_t taps, bool may_halve, DType* dtype, bool* turned);
+  // The memory of words of errors.
+  int errors();
   // The last expression of `work` reports errors of the node in hand.
   void report(Work* work);
   // Dense memory for a value that a node makes.
@@ -142,6 +146,7 @@ std::string lower_integer(Lowering& l);
 std::string lower_position(Lowering& l);
 std::string lower_indexed(Lowering& l);
 std::string lower_scan(Lowering& l);
+std::string lower_scatter(Lowering& l);
 std::string lower_recurrent(Lowering& l);
 std::string lower_resize(Lowering& l);
 std::string lower_attention(Lowering& l);

@@ -11,17 +11,6 @@ namespace {
 
 constexpr uint32_t kLanes = 64;
 
-struct Line {
-  Value first, step;
-};
-
-// Where the line of `row` begins, and how far apart its elements are.
-Line line_of(Numbers& numbers, const View& view, const std::vector<Value>& row) {
-  Value first = numbers(view.offset);
-  for (size_t i = 0; i < row.size(); ++i) first = first + row[i] * numbers(view.strides[i]);
-  return {first, numbers(view.strides.back())};
-}
-
 // Sums of floats carry what each addition loses to the next one (Kahan 1965), unless they left the numbers.
 Value add(Builder& b, Value before, Value v, const Variable& lost) {
   if (!is_float(v.type)) return before + v;

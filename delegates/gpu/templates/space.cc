@@ -128,6 +128,12 @@ std::vector<Value> unravel(Value linear, const std::vector<Value>& extents) {
   return place;
 }
 
+Line line_of(Numbers& numbers, const View& view, const std::vector<Value>& place) {
+  Value first = numbers(view.offset);
+  for (size_t i = 0; i < place.size(); ++i) first = first + place[i] * numbers(view.strides[i]);
+  return {first, view.strides.size() > place.size() ? numbers(view.strides.back()) : Value()};
+}
+
 std::string cover(int64_t count, const Target& target, Dispatch* out) {
   const int64_t x = std::clamp<int64_t>(count, 1, target.groups_x), y = (count + x - 1) / x;
   if (y > target.groups_y) return std::to_string(count) + " workgroups are more than this GPU takes in a launch";

@@ -23,6 +23,12 @@ bool as_moves(Extents* shape, Expression* expression);
 // Coordinates of `linear`, the last axis fastest.
 std::vector<Value> unravel(Value linear, const std::vector<Value>& extents);
 
+// Where a lane's line begins, and how far apart its elements are: along the axis of `view` behind those of `place`.
+struct Line {
+  Value first, step;
+};
+Line line_of(Numbers& numbers, const View& view, const std::vector<Value>& place);
+
 // A number for each workgroup of a launch, below `count` rounded up: along x, and along y where that is not enough.
 // "" or why it cannot be.
 std::string cover(int64_t count, const Target& target, Dispatch* out);
