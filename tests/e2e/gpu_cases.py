@@ -164,6 +164,60 @@ class Cases:
                 self.assertLessEqual(np.abs(got.astype(np.float64) - wanted).max(), 1 if dtype == np.uint8 and mode != "nearest" else 1e-5)
 
 
+    # What reads, writes or orders elements by their contents, and recurrent cells in both directions, against the CPU.
+    def test_places_that_data_say(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import helper
+        runtime, rng = vireo.Runtime(plugins=[self.plugin()]), np.random.default_rng(1)
+
+        def drawn(*dims):
+            return rng.standard_normal(dims).astype(np.float32)
+
+        def judge(name, node, feed, constants, tolerance=0.0):
+            values = {k: helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feed.items()}
+            graph = helper.make_graph([node], "g", list(values.values()), [helper.make_empty_tensor_value_info(y) for y in node.output if y],
+                                      [onnx.numpy_helper.from_array(v, k) for k, v in constants.items()])
+            path = support.WORK / f"{self.device}_places_{name}.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+            model = vireo.Model(support.convert(path), runtime=runtime)
+            with self.subTest(name):
+                for got, wanted in zip(model.session(device=self.device).run(feed=feed), model.session(device="cpu").run(feed=feed)):
+                    self.assertEqual(got.shape, wanted.shape)
+                    self.assertLessEqual(np.abs(got.astype(np.float64) - wanted).max(), tolerance)
+            return model
+
+        image = drawn(2, 3, 6, 5)
+        grid = (rng.random((2, 4, 7, 2)) * 3 - 1.5).astype(np.float32)
+        for mode in ("linear", "nearest", "cubic"):
+            for padding in ("zeros", "border", "reflection"):
+                for corners in (0, 1):
+                    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode=mode, padding_mode=padding, align_corners=corners)
+                    judge(f"grid_{mode}_{padding}_{corners}", node, {"x": image, "grid": grid}, {}, 2e-5)
+        for mode in ("edge", "reflect", "wrap"):
+            node = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
+            judge(f"pad_{mode}", node, {"x": image}, {"pads": np.array([0, 0, 2, -1, 0, 1, 3, 2], np.int64)})
+        equal = np.round(drawn(3, 40))
+        judge("top", helper.make_node("TopK", ["x", "k"], ["values", "places"], axis=0), {"x": equal}, {"k": np.array([2], np.int64)})
+        judge("least", helper.make_node("TopK", ["x", "k"], ["", "places"], largest=0), {"x": equal}, {"k": np.array([9], np.int64)})
+        rows = rng.integers(-6, 6, (5, 3))
+        for reduction in ("none", "add", "max"):
+            judge(f"scatter_{reduction}", helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], reduction=reduction),
+                  {"x": drawn(6, 4), "i": rows, "u": drawn(5, 3)}, {}, 1e-6)
+        gates = {"LSTM": 4, "GRU": 3, "RNN": 1}
+        for op, n in gates.items():
+            node = helper.make_node(op, ["x", "w", "r", "b", "lengths"], ["y", "h"], hidden_size=24, direction="bidirectional")
+            feed = {"x": drawn(7, 3, 10), "lengths": np.array([7, 0, 4], np.int32)}
+            model = judge(op, node, feed, {"w": drawn(2, n * 24, 10) / 4, "r": drawn(2, n * 24, 24) / 5, "b": drawn(2, 2 * n * 24)}, 1e-5)
+            feed["lengths"][1] = 8
+            with self.assertRaises(vireo.VireoError) as raised:
+                model.session(device=self.device).run(feed=feed)
+            self.assertIn("a length is outside", str(raised.exception))
+
     # Few tiles and much depth: shares of it are summed by a launch of their own. Batched, grouped, with what follows fused.
     def test_deep_products(self):
         reason = support.missing("numpy", "onnx")

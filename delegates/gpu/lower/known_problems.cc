@@ -127,6 +127,10 @@ class Writer {
     const auto& [shape, updates, dtype, index_dtype, index, update, y, components, combine, reports, slot] = v;
     all(shape, updates, dtype, index_dtype, index, update, y, components, combine, reports, slot);
   }
+  void add(const TopProblem& v) {
+    const auto& [shape, count, largest, dtype, x, values, indices] = v;
+    all(shape, count, largest, dtype, x, values, indices);
+  }
   void add(const ScanProblem& v) {
     const auto& [shape, dtype, x, y, product, exclusive, reverse] = v;
     all(shape, dtype, x, y, product, exclusive, reverse);

@@ -245,7 +245,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
 
 // The template that says most of a node: a product before what surrounds it.
 const char* kernel_name(const Lowering& l) {
-  static constexpr size_t kOrder[] = {9, 8, 7, 2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
+  static constexpr size_t kOrder[] = {10, 9, 8, 7, 2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
   for (const size_t kind : kOrder) {
     for (const Work& w : l.works) {
       if (w.problem.index() == kind) return template_of(w.problem);

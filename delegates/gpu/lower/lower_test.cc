@@ -13,6 +13,7 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
@@ -332,6 +333,31 @@ TEST(GpuLower, UpdatesFollowTheCopyAndEachOther) {
   EXPECT_EQ(s.steps[2].bindings[1].where, Where::kOutput);
   EXPECT_EQ(s.steps[3].bindings[2].where, Where::kOutput);
   EXPECT_EQ(net.kernel(0), "scatter");
+}
+
+// Sums of codes are a depthwise convolution by ones, as long as one multiplier serves all places.
+TEST(GpuLower, AnIntegerPoolHasOneMultiplier) {
+  Net net;
+  const int32_t x = net.input({1, 8, 4, 4}, DType::kU8);
+  const int32_t m = net.constant<float>({5}, {0, 1, 0.5f, 0.3f, 0.25f});
+  const auto pool = [](const std::vector<int32_t>& pads) {
+    return attributes([&pads](auto& f) {
+      const std::vector<int32_t> two = {2, 2};
+      const auto kernel = f.CreateVector(two), strides = f.CreateVector(two), around = f.CreateVector(pads);
+      attrs::IntAveragePoolBuilder b(f);
+      b.add_kernel_shape(kernel);
+      b.add_strides(strides);
+      b.add_pads(around);
+      b.add_high(255);
+      b.add_output_dtype(static_cast<uint8_t>(DType::kU8));
+      return b.Finish();
+    });
+  };
+  const int32_t y = net.node(Op::kIntAveragePool, pool({0, 0, 0, 0}), {x, m}, {1, 8, 2, 2}, DType::kU8);
+  EXPECT_EQ(net.schedule({y}).steps.size(), 1u);
+  EXPECT_EQ(net.kernel(0), "depthwise");
+  (void)net.node(Op::kIntAveragePool, pool({1, 1, 1, 1}), {x, m}, {1, 8, 3, 3}, DType::kU8);
+  EXPECT_NE(net.why(1).find("different numbers"), std::string::npos);
 }
 
 TEST(GpuLower, ASplitMayLeaveAnOutput) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "delegates/gpu/lower/work.h"
+#include "delegates/gpu/lower/indexed_chain.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/depth_to_space/depth_to_space_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
@@ -147,10 +147,53 @@ std::string concat(Lowering& l) {
   return "";
 }
 
+// The place of the kept elements, `count` of them, that place v from the first of them repeats.
+int repeated(IndexedChain* p, attrs::PadMode mode, int v, int64_t count) {
+  const auto combined = [p](Function f, int a, int b) { return p->b.function(f, kPlaceType, a, b); };
+  if (mode == attrs::PadMode::edge)
+    return combined(Function::kMin, combined(Function::kMax, v, p->number(0)), p->number(count - 1));
+  if (mode == attrs::PadMode::wrap) return combined(Function::kModFloored, v, p->number(count));
+  const int64_t period = std::max<int64_t>(1, 2 * (count - 1));
+  v = combined(Function::kModFloored, v, p->number(period));
+  return combined(Function::kMin, v, combined(Function::kSub, p->number(period), v));
+}
+
+// Pad with elements of the input: each place of the output says which one it has.
+std::string repeat_elements(Lowering& l, const Extents& pads, const Extents& axes) {
+  const attrs::PadMode mode = l.node().attrs<attrs::Pad>().mode();
+  const Datum& x = l.in(0);
+  const DType moved = moved_as(x.dtype);
+  if (dtype_bits(x.dtype) < 8) return std::string("Pad of ") + dtype_name(x.dtype);
+  if (moved == DType::kU64 && !l.target().int64) return "this GPU does not compute with int64";
+  Extents before(x.dims.size(), 0), kept = x.dims;
+  Laid from = l.laid(l.node().inputs[0]);
+  const size_t count = pads.size() / 2;
+  for (size_t k = 0; k < count; ++k) {
+    const size_t axis = l.has(3) ? axis_of(axes[k], x.rank()) : k;
+    before[axis] = std::max<int64_t>(0, pads[k]);  // below 0: elements are cut off first
+    kept[axis] += std::min<int64_t>(0, pads[k]) + std::min<int64_t>(0, pads[k + count]);
+    from.offset -= std::min<int64_t>(0, pads[k]) * from.strides[axis];
+    if (kept[axis] <= 0) return "Pad that leaves no element to repeat";
+  }
+  const Laid y = l.make(l.node().outputs[0]);
+  IndexedChain p(l, l.out(0).dims);
+  const int data = p.indexed(from, moved);
+  int place = -1;
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    int v = p.b.place(static_cast<uint32_t>(i));
+    if (before[i] != 0 || kept[i] != l.out(0).dims[i])
+      v = repeated(&p, mode, p.add(v, p.number(-before[i]), 1), kept[i]);
+    place = p.add(place, v, from.strides[i]);
+  }
+  p.b.output(p.element(data, place, moved), view_of(y));
+  p.push({y.memory});
+  return "";
+}
+
 std::string pad(Lowering& l) {
-  if (l.node().attrs<attrs::Pad>().mode() != attrs::PadMode::constant) return "Pad with elements of the edge";
   Extents pads, axes;
   if (!l.integers(1, &pads) || (l.has(3) && !l.integers(3, &axes))) return "its pads are not constant";
+  if (l.node().attrs<attrs::Pad>().mode() != attrs::PadMode::constant) return repeat_elements(l, pads, axes);
   if (l.has(2) && !l.constant(2)) return "its value is not constant";
   const Datum& x = l.in(0);
   const Laid at = l.laid(l.node().inputs[0]);

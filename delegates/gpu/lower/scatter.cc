@@ -1,4 +1,4 @@
-// Operators that write elements to places that other tensors say. The tensor is copied, and updated where the copy lies.
+// Operators that write elements to places that other tensors say. The tensor is copied, and the copy is updated.
 #include "delegates/gpu/templates/scatter.h"
 
 #include <algorithm>

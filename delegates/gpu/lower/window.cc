@@ -5,6 +5,7 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
+#include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/shared/window.h"
 #include "vireo/ops.h"
@@ -265,12 +266,62 @@ std::string pool(Lowering& l) {
   return "";
 }
 
+// The sum of a window is a depthwise convolution by ones. Its multiplier belongs to the number of elements that count,
+// which is the same at all places.
+std::string int_average_pool(Lowering& l) {
+  const Node& n = l.node();
+  const auto& a = n.attrs<attrs::IntAveragePool>();
+  const Datum &x = l.in(0), &y = l.out(0);
+  if (!l.has(1)) return "an operand is left out";
+  if (!is_byte(x.dtype)) return std::string("an integer pool of ") + dtype_name(x.dtype);
+  vireo::Window sliding = read_window(x.rank(), a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  if (sliding.spatial < 1 || sliding.spatial > kMaxSpatial) return "a pool of more than three spatial dimensions";
+  sliding.ceil_mode = a.ceil_mode();
+  int64_t taps = 1;
+  for (int i = 0; i < sliding.spatial; ++i) {
+    sliding.kernel[i] = a.kernel_shape()->Get(static_cast<uint32_t>(i));
+    taps *= sliding.kernel[i];
+  }
+  const Geometry g = make_geometry(sliding, shape_of(x), shape_of(y));
+  for (size_t i = 0; i < 3 && l.in(1).count() != 1; ++i) {
+    const int64_t reach = (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] - g.pad[i];
+    const int64_t padding = a.count_include_pad() ? g.pad_end[i] : 0;
+    if ((g.pad[i] != 0 && !a.count_include_pad()) || reach >= g.in[i] + padding)
+      return "an integer pool whose windows have different numbers of elements";
+  }
+  const Laid from = l.laid(n.inputs[0]), multiplier = l.laid(n.inputs[1]), to = l.make(n.outputs[0]);
+  DepthwiseProblem p;
+  p.images = g.batch;
+  p.channels = g.channels_in;
+  p.window = window_of(g);
+  p.x_dtype = x.dtype;
+  p.w_dtype = DType::kI8;
+  p.x = image_of(from, sliding);
+  p.sum = kSum;
+  p.x_zero = a.x_zero();
+  ExpressionBuilder b(&p.epilogue);
+  const int sum = b.given(kSum);
+  View at;
+  at.offset = multiplier.offset + (l.in(1).count() == 1 ? 0 : taps * multiplier.strides[0]);
+  at.strides.assign(5, 0);
+  const int factor = b.input(l.in(1).dtype, at);
+  const int real = b.function(Function::kMul, kReal, b.function(Function::kCast, kReal, sum), factor);
+  b.output(b.code(real, codes_of(a)), places_of(image_of(to, sliding)));
+  const int ones = l.table({1, 1, 1, 1});
+  Work& work = l.push(std::move(p));
+  work.operands = {from.memory, ones};
+  work.reads = {multiplier.memory};
+  work.writes = {to.memory};
+  return "";
+}
+
 }  // namespace
 
 std::string lower_window(Lowering& l) {
   if (l.node().input(0) < 0) return "no input";
   if (l.node().op == VIREO_OP_CONV) return conv(l);
   if (l.node().op == VIREO_OP_CONV_TRANSPOSE) return conv_transpose(l);
+  if (l.node().op == VIREO_OP_INT_AVERAGE_POOL) return int_average_pool(l);
   return l.node().op == VIREO_OP_INT_CONV ? int_conv(l) : pool(l);
 }
 

@@ -106,8 +106,8 @@ void ExpressionBuilder::output(int value, View view) {
 }
 
 const char* template_of(const Problem& problem) {
-  static constexpr const char* kNames[] = {"chain",     "rows", "product",   "convolution", "pool",
-                                           "depthwise", "scan", "attention", "recurrent",   "scatter"};
+  static constexpr const char* kNames[] = {"chain", "rows",      "product",   "convolution", "pool", "depthwise",
+                                           "scan",  "attention", "recurrent", "scatter",     "top"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
@@ -138,6 +138,7 @@ struct Maker {
   Dispatch operator()(const ProductProblem& p) const { return make_product(p, choose_product(p, t), t); }
   Dispatch operator()(const ConvolutionProblem& p) const { return make_convolution(p, choose_convolution(p, t), t); }
   Dispatch operator()(const ScatterProblem& p) const { return make_scatter(p, t); }
+  Dispatch operator()(const TopProblem& p) const { return make_top(p, t); }
   Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
   Dispatch operator()(const RecurrentProblem& p) const { return make_recurrent(p, choose_recurrent(p, t), t); }
   Dispatch operator()(const AttentionProblem& p) const { return make_attention(p, choose_attention(p, t), t); }
@@ -459,8 +460,8 @@ std::string check_value(const Datum& v, const Target& target) {
 
 std::string Lowering::add(const Node& n) {
   node_ = &n;
-  const bool may_leave =
-      n.op == VIREO_OP_LSTM || n.op == VIREO_OP_GRU || n.op == VIREO_OP_RNN || n.op == VIREO_OP_SPLIT;
+  const bool may_leave = n.op == VIREO_OP_LSTM || n.op == VIREO_OP_GRU || n.op == VIREO_OP_RNN ||
+                         n.op == VIREO_OP_SPLIT || n.op == VIREO_OP_TOP_K;
   if (n.output(0) < 0 && !may_leave) return "its first output is left out";
   // A node that was taken makes nothing in a run in which all its results are empty.
   const bool makes =
@@ -525,6 +526,7 @@ std::string Lowering::lower() {
     case VIREO_OP_INT_CONV:
     case VIREO_OP_MAX_POOL:
     case VIREO_OP_AVERAGE_POOL:
+    case VIREO_OP_INT_AVERAGE_POOL:
       return lower_window(*this);
     case VIREO_OP_TRILU:
     case VIREO_OP_EYE_LIKE:
@@ -537,6 +539,10 @@ std::string Lowering::lower() {
     case VIREO_OP_CUM_SUM:
     case VIREO_OP_CUM_PROD:
       return lower_scan(*this);
+    case VIREO_OP_TOP_K:
+      return lower_top(*this);
+    case VIREO_OP_GRID_SAMPLE:
+      return lower_sample(*this);
     case VIREO_OP_SCATTER_ELEMENTS:
     case VIREO_OP_SCATTER_ND:
     case VIREO_OP_TENSOR_SCATTER:

@@ -16,6 +16,7 @@
 #include "delegates/gpu/templates/rows.h"
 #include "delegates/gpu/templates/scan.h"
 #include "delegates/gpu/templates/scatter.h"
+#include "delegates/gpu/templates/top.h"
 #include "sdk/base/shape.h"
 
 namespace vireo::gpu {
@@ -50,8 +51,9 @@ constexpr const char* kNotShown = "the host does not show one of its values";
 
 Extents dense_strides(const Extents& dims);
 
-using Problem = std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem,
-                             DepthwiseProblem, ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem>;
+using Problem =
+    std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem, DepthwiseProblem,
+                 ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem, TopProblem>;
 
 // One launch in the making.
 struct Work {
@@ -147,6 +149,8 @@ std::string lower_position(Lowering& l);
 std::string lower_indexed(Lowering& l);
 std::string lower_scan(Lowering& l);
 std::string lower_scatter(Lowering& l);
+std::string lower_top(Lowering& l);
+std::string lower_sample(Lowering& l);
 std::string lower_recurrent(Lowering& l);
 std::string lower_resize(Lowering& l);
 std::string lower_attention(Lowering& l);

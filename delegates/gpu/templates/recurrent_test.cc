@@ -194,8 +194,8 @@ void add(Trials* trials, const std::string& name, const Drawn& d, const Recurren
   for (const auto& r : results) bindings.emplace_back(r.size() * 4, uint8_t{0xA5});
   trials->add(
       name, make_recurrent(d.p, tiling, target), target, std::move(bindings), [=](const std::vector<Bytes>& made) {
-        // Each step adds up hidden products of at most 2 |r| and passes through functions with slopes of at most 1: few of
-        // 2^-24 a step, carried over the steps.
+        // Each step adds up hidden products of at most 2 |r| and passes through functions with slopes of at most 1:
+        // few of 2^-24 a step, carried over the steps.
         for (size_t i = 0; i < results.size(); ++i) {
           const std::vector<float> got = as<float>(made[first + i]);
           for (size_t k = 0; k < got.size(); ++k)
