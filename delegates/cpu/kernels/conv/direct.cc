@@ -102,6 +102,18 @@ struct DirectTile {
   float lo, hi;
 };
 
+// Sums of `filters` filters, `vectors` vectors of each, that are more than the outputs: of a tile of any height, once
+// for all.
+HWY_NOINLINE void put_part(const DirectTile& t, const float* sums, int64_t filters, int64_t vectors) {
+  const DF d;
+  float* y = t.y;
+  for (int64_t i = 0; i < filters; ++i, sums += vectors * kLanes, y += t.y_step) {
+    int64_t c = 0;
+    for (; c + kLanes <= t.columns; c += kLanes) hn::StoreU(hn::Load(d, sums + c), d, y + c);
+    if (c < t.columns) hn::StoreN(hn::Load(d, sums + c), d, y + c, static_cast<size_t>(t.columns - c));
+  }
+}
+
 template <int kCount, int kVectors>
 HWY_NOINLINE void direct_tile(const DirectTile& t) {
   const DF d;
@@ -138,23 +150,16 @@ HWY_NOINLINE void direct_tile(const DirectTile& t) {
       for (int v = 0; v < kVectors; ++v) acc[i][v] = clip(d, acc[i][v], lo, hi);
     }
   }
-  float* y = t.y;
-  if (t.columns >= kVectors * kLanes) {
-    VIREO_UNROLL
-    for (int i = 0; i < kCount; ++i, y += t.y_step) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, y + v * kLanes);
-    }
-    return;
-  }
+  const bool whole = t.columns >= kVectors * kLanes;
+  HWY_ALIGN float sums[kCount * kVectors * kLanes];
+  float* y = whole ? t.y : sums;
+  const int64_t y_step = whole ? t.y_step : kVectors * kLanes;
   VIREO_UNROLL
-  for (int i = 0; i < kCount; ++i, y += t.y_step) {
+  for (int i = 0; i < kCount; ++i, y += y_step) {
     VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t left = t.columns - v * kLanes;
-      if (left > 0) hn::StoreN(acc[i][v], d, y + v * kLanes, static_cast<size_t>(left < kLanes ? left : kLanes));
-    }
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, y + v * kLanes);
   }
+  if (!whole) put_part(t, sums, kCount, kVectors);
 }
 
 // The tile for `vectors` of them, or a few more where there is none.

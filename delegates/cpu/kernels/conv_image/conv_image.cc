@@ -87,23 +87,22 @@ HWY_NOINLINE void tile_outputs(const Tile& t) {
       for (int v = 0; v < kVectors; ++v) acc[i][v] = clip(d, acc[i][v], lo, hi);
     }
   }
-  float* y = t.y;
-  if (t.columns == kVectors * kLanes) {
-    VIREO_UNROLL
-    for (int i = 0; i < kCount; ++i, y += t.y_pixel) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, y + v * kLanes);
-    }
-    return;
-  }
+  const bool whole = t.columns == kVectors * kLanes;
   HWY_ALIGN float sums[kCount * kVectors * kLanes];
+  float* y = whole ? t.y : sums;
+  const int64_t y_pixel = whole ? t.y_pixel : kVectors * kLanes;
   VIREO_UNROLL
-  for (int i = 0; i < kCount; ++i) {
+  for (int i = 0; i < kCount; ++i, y += y_pixel) {
     VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) hn::Store(acc[i][v], d, sums + (i * kVectors + v) * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, y + v * kLanes);
   }
-  put_part(t, sums, kCount, kVectors * kLanes);
+  if (!whole) put_part(t, sums, kCount, kVectors * kLanes);
 }
+// By the number of pixels, then of vectors.
+using TileOutputs = void (*)(const Tile&);
+template <int kStep>
+constexpr TileOutputs kTiles[2][2] = {{tile_outputs<kPixels / 2, kStep, 1>, tile_outputs<kPixels / 2, kStep, 2>},
+                                      {tile_outputs<kPixels, kStep, 1>, tile_outputs<kPixels, kStep, 2>}};
 
 HWY_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 HWY_INLINE int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -124,26 +123,20 @@ void copy_windows(const ConvF32& s, const float* image, int64_t oy, int64_t ox, 
 }
 
 // `count` outputs: kPixels, or half of them.
-template <int kStep>
-HWY_INLINE void all_filters(const ConvF32& s, Tile& t, int64_t count, const float* panels, float* y) {
+void all_filters(const ConvF32& s, Tile& t, int64_t count, const float* panels, float* y,
+                 const TileOutputs (&tiles)[2][2]) {
   const int64_t depth = t.rows * t.run;
   for (int64_t o = 0; o < s.out_channels; o += 2 * kLanes) {
     t.b = panels + o / kPanelColumns * kPanelColumns * depth + o % kPanelColumns;
     t.columns = lesser(s.out_channels - o, 2 * kLanes);
     t.bias = s.bias != nullptr ? s.bias + o : nullptr;
     t.y = y + o;
-    const bool one = t.columns <= kLanes;
-    if (count == kPixels) {
-      one ? tile_outputs<kPixels, kStep, 1>(t) : tile_outputs<kPixels, kStep, 2>(t);
-    } else {
-      one ? tile_outputs<kPixels / 2, kStep, 1>(t) : tile_outputs<kPixels / 2, kStep, 2>(t);
-    }
+    tiles[count == kPixels][t.columns > kLanes](t);
   }
 }
 
-template <int kStep>
-HWY_INLINE void image_line(const ConvF32& s, const Tile& whole, const float* image, const float* panels, int64_t oy,
-                           float* y, float* room) {
+void image_line(const ConvF32& s, const Tile& whole, const float* image, const float* panels, int64_t oy, float* y,
+                float* room, const TileOutputs (&tiles)[2][2]) {
   Tile t = whole;
   const int64_t channels = s.in_channels, width = s.out[2];
   const int64_t top = oy * s.stride[1] - s.pad[1];
@@ -162,7 +155,7 @@ HWY_INLINE void image_line(const ConvF32& s, const Tile& whole, const float* ima
       t.x = room;
       t.line = columns * channels;
     }
-    all_filters<kStep>(s, t, count, panels, y + ox * s.out_channels);
+    all_filters(s, t, count, panels, y + ox * s.out_channels, tiles);
     ox += count;
   }
 }
@@ -185,7 +178,7 @@ void short_lines(const ConvF32& s, const Tile& whole, const float* image, const 
       const int64_t line = (p + i) / width, ox = (p + i) % width;
       t.at[i] = line * s.stride[1] * t.line + ox * s.stride[2] * channels;
     }
-    all_filters<0>(s, t, tile, panels, y + (oy0 * width + p) * s.out_channels);
+    all_filters(s, t, tile, panels, y + (oy0 * width + p) * s.out_channels, kTiles<0>);
     p += tile;
   }
 }
@@ -229,12 +222,9 @@ void image_lines(const ConvF32& s, const float* x, const float* panels, float* y
     return;
   }
   const int64_t step = s.stride[2] * s.in_channels, line = s.out[2] * s.out_channels;
-  const auto line_of = step == 1   ? image_line<1>
-                       : step == 2 ? image_line<2>
-                       : step == 3 ? image_line<3>
-                                   : image_line<6>;
+  const auto& tiles = step == 1 ? kTiles<1> : step == 2 ? kTiles<2> : step == 3 ? kTiles<3> : kTiles<6>;
   for (int64_t oy = oy0; oy < oy1; ++oy) {
-    line_of(s, t, image, panels, oy, to + oy * line, room);
+    image_line(s, t, image, panels, oy, to + oy * line, room, tiles);
     if (later) finish(s, n * s.out[1] + oy, n * s.out[1] + oy + 1, y);
   }
 }

@@ -119,8 +119,10 @@ HWY_INLINE void row_any(D d, const Rows& r, int64_t row, int64_t count, const in
   }
 }
 
+// A function of its own: what the widths of vectors share where a core has no other is there once.
 template <class D>
-HWY_INLINE void band_rows(D d, const Rows& r, int64_t rows, const Window& w, const int64_t* taps) {
+HWY_NOINLINE void band_rows(D d, const Rows& shared, int64_t rows, const Window& w, const int64_t* taps) {
+  const Rows r = shared;  // what is stored cannot change it
   int64_t row = 0;
   if (w.kernel_h == 3 && w.kernel_w == 3) {
     if (w.stride_h == 1 && w.dilation_h == 1) {

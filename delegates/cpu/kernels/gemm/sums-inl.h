@@ -75,9 +75,9 @@ HWY_NOINLINE void end_rows_of_sums(const Sums& t, const float* sums, int64_t row
 }
 
 // They start from bias and addend, so that only slope and bounds are left to do at the end. kVectors: 2, or 1 where no
-// more columns are valid than one vector has.
+// more columns are valid than one vector has. `addend`: null, or whole rows of vectors.
 template <int kTileRows, int kVectors>
-HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
+HWY_INLINE void begin_sums(const Sums& t, const float* addend, int64_t addend_row, VF (&acc)[kTileRows][kVectors]) {
   const DF d;
   const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
   const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
@@ -101,22 +101,26 @@ HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
       for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], bias);
     }
   }
-  if (t.addend != nullptr) {
-    const float* from = t.addend;
-    int64_t from_row = t.addend_row;
-    HWY_ALIGN float wide[kTileRows * kVectors * kLanes];
-    if (t.columns != kVectors * kLanes) {
-      widen_rows<kVectors>(from, from_row, kTileRows, t.columns, wide);
-      from = wide;
-      from_row = kVectors * kLanes;
-    }
+  if (addend != nullptr) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, from + v * kLanes));
-      from += from_row;
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, addend + v * kLanes));
+      addend += addend_row;
     }
   }
+}
+template <int kTileRows, int kVectors>
+HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
+  const float* addend = t.addend;
+  int64_t addend_row = t.addend_row;
+  HWY_ALIGN float wide[kTileRows * kVectors * kLanes];
+  if (addend != nullptr && t.columns != kVectors * kLanes) {
+    widen_rows<kVectors>(addend, addend_row, kTileRows, t.columns, wide);
+    addend = wide;
+    addend_row = kVectors * kLanes;
+  }
+  begin_sums(t, addend, addend_row, acc);
 }
 
 // Of bounds and a slope a tile has one at most (bounds_of).
@@ -145,10 +149,10 @@ HWY_INLINE void put_sums(const VF (&acc)[kTileRows][kVectors], float* to, int64_
 template <int kTileRows, int kVectors>
 HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   clip_sums(t, acc);
-  if (t.columns == kVectors * kLanes && t.slope == nullptr) return put_sums(acc, t.c, t.c_row);
+  const bool whole = t.columns == kVectors * kLanes && t.slope == nullptr;
   HWY_ALIGN float sums[kTileRows * kVectors * kLanes];
-  put_sums(acc, sums, kVectors * kLanes);
-  end_rows_of_sums<kVectors>(t, sums, kTileRows);
+  put_sums(acc, whole ? t.c : sums, whole ? t.c_row : kVectors * kLanes);
+  if (!whole) end_rows_of_sums<kVectors>(t, sums, kTileRows);
 }
 
 // Rows go out in blocks of nearly equal height: 16 rows are 8 + 8, not 14 + 2, which would starve the FMA ports.

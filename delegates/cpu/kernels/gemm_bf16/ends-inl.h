@@ -36,27 +36,31 @@ inline HWY_NOINLINE void widen_half_rows(const uint16_t* from, int64_t from_row,
   }
 }
 
+// Only a core that bfloat16 makes faster adds whole rows of it in registers.
+constexpr bool kAddsHalf = HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86;
 template <int kTileRows, int kVectors>
 HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][kVectors]) {
-  begin_sums(t, acc);
   const uint16_t* from = t.half_addend;
-  if (from == nullptr) return;
-  if (t.columns == kVectors * kLanes) {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], widened(from + v * kLanes));
-      from += t.half_addend_row;
-    }
-    return;
-  }
+  const float* addend = t.addend;
+  int64_t addend_row = t.addend_row;
   HWY_ALIGN float wide[kTileRows * kVectors * kLanes];
-  widen_half_rows(from, t.half_addend_row, kTileRows, t.columns, kVectors, wide);
+  const bool whole = t.columns == kVectors * kLanes, in_registers = kAddsHalf && whole && from != nullptr;
+  if (from != nullptr ? !in_registers : addend != nullptr && !whole) {
+    if (from != nullptr) {
+      widen_half_rows(from, t.half_addend_row, kTileRows, t.columns, kVectors, wide);
+    } else {
+      widen_rows<kVectors>(addend, addend_row, kTileRows, t.columns, wide);
+    }
+    addend = wide;
+    addend_row = kVectors * kLanes;
+  }
+  begin_sums(t, addend, addend_row, acc);
+  if (!in_registers) return;
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
     VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v)
-      acc[i][v] = hn::Add(acc[i][v], hn::Load(DF(), wide + (i * kVectors + v) * kLanes));
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], widened(from + v * kLanes));
+    from += t.half_addend_row;
   }
 }
 
@@ -98,10 +102,9 @@ inline HWY_NOINLINE void end_rows_of_half_sums(const HalfSums& t, const float* s
 template <int kTileRows, int kVectors>
 HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][kVectors]) {
   uint16_t* to = t.half_c;
-  if (to == nullptr) return end_sums(t, acc);
   clip_sums(t, acc);
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86  // one instruction rounds both vectors of a row
-  if (t.slope == nullptr && t.columns == kVectors * kLanes) {
+  if (to != nullptr && t.slope == nullptr && t.columns == kVectors * kLanes) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       if constexpr (kVectors == 2) {
@@ -114,8 +117,11 @@ HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][kVectors])
     return;
   }
 #endif
+  const bool whole = to == nullptr && t.columns == kVectors * kLanes && t.slope == nullptr;
   HWY_ALIGN float sums[kTileRows * kVectors * kLanes];
-  put_sums(acc, sums, kVectors * kLanes);
+  put_sums(acc, whole ? t.c : sums, whole ? t.c_row : kVectors * kLanes);
+  if (whole) return;
+  if (to == nullptr) return end_rows_of_sums<kVectors>(t, sums, kTileRows);
   end_rows_of_half_sums(t, sums, kTileRows, kVectors);
 }
 

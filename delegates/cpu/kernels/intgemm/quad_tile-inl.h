@@ -37,7 +37,7 @@ HWY_INLINE VI dot(hn::Vec<hn::Repartition<uint8_t, DI>> a, hn::Vec<hn::Repartiti
 
 // Columns [n, n + columns) of B, k from k0, zeros behind them up to a multiple of 64 where tiles ask for it. `sums`: of
 // the columns of b', by lane, or null.
-template <int kVectors, bool kASigned>
+template <int kVectors>
 HWY_INLINE void pack_quads(const IntProduct& p, int64_t k0, int64_t kc, int64_t n, int64_t columns, uint8_t flip,
                            uint8_t* panel, int32_t* sums) {
   constexpr int64_t kColumns = kQuadColumns<kVectors>;
@@ -84,7 +84,10 @@ HWY_INLINE void pack_quads(const IntProduct& p, int64_t k0, int64_t kc, int64_t 
     hn::Store(hn::BitCast(d, hn::InterleaveUpper(d16, hi01, hi23)), d, panel + 3 * kColumns);
     if (sums != nullptr) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) total[v] = dot<kASigned>(ones, hn::Load(all, panel + v * 64), total[v]);
+      for (int v = 0; v < kVectors; ++v) {
+        const auto quads = hn::Load(all, panel + v * 64);
+        total[v] = p.a_signed ? dot<true>(ones, quads, total[v]) : dot<false>(ones, quads, total[v]);
+      }
     }
   }
   if (p.tiles != nullptr) memset(panel, 0, static_cast<size_t>((packed_quads(kc) - (kc + 3) / 4) * 4 * kColumns));
@@ -94,14 +97,15 @@ HWY_INLINE void pack_quads(const IntProduct& p, int64_t k0, int64_t kc, int64_t 
 }
 
 // Sum of a row of A.
-template <bool kASigned>
-HWY_INLINE int32_t sum_of_row(const uint8_t* a, int64_t k) {
+inline HWY_NOINLINE int32_t sum_of_row(bool is_signed, const uint8_t* a, int64_t k) {
   const hn::Repartition<uint8_t, DI> d;
   const auto ones = hn::Set(d, uint8_t{1});
   VI sum = hn::Zero(DI());
   int64_t i = 0;
-  for (; i + 64 <= k; i += 64) sum = dot<kASigned>(hn::LoadU(d, a + i), ones, sum);
-  if (i < k) sum = dot<kASigned>(hn::LoadN(d, a + i, static_cast<size_t>(k - i)), ones, sum);
+  for (; i < k; i += 64) {
+    const auto quads = i + 64 <= k ? hn::LoadU(d, a + i) : hn::LoadN(d, a + i, static_cast<size_t>(k - i));
+    sum = is_signed ? dot<true>(quads, ones, sum) : dot<false>(quads, ones, sum);
+  }
   return hn::ReduceSum(DI(), sum);
 }
 
@@ -166,6 +170,7 @@ struct RealLanes {
 struct QuadTile {
   const uint8_t* a;
   int64_t a_row;
+  bool a_signed;
   int64_t k;
   const uint8_t* b;
   int64_t b_vector;           // from one vector to the next, where they are panels of their own
@@ -240,17 +245,43 @@ HWY_NOINLINE void put_rows_of_sums(const QuadTile& t, const int32_t* sums, int64
   }
 }
 
-// The first `count` bytes of four, zeros behind: what a whole quad would read behind a row's end may belong to nobody.
-inline HWY_NOINLINE int32_t part_of_quad(const uint8_t* from, int64_t count) {
-  int32_t quad = 0;
-  for (int64_t j = 0; j < count; ++j) quad |= static_cast<int32_t>(uint32_t{from[j]} << (8 * j));
-  return quad;
+// The first `count` bytes of four of each row, zeros behind: what a whole quad would read behind a row's end may belong
+// to nobody.
+inline HWY_NOINLINE void parts_of_quads(const uint8_t* a, int64_t a_row, int64_t rows, int64_t count, uint8_t* to) {
+  for (int64_t i = 0; i < rows; ++i, a += a_row, to += 4) {
+    for (int64_t j = 0; j < 4; ++j) to[j] = j < count ? a[j] : 0;
+  }
 }
 
-template <int kRows, int kVectors, bool kASigned>
-HWY_NOINLINE void quad_tile(const QuadTile& t) {
+// acc += A B over `quads` fours of k.
+template <bool kASigned, int kRows, int kVectors>
+HWY_INLINE void add_quads(const uint8_t* a, int64_t a_row, const uint8_t* b, int64_t b_vector, int64_t quads,
+                          const uint8_t* ahead, int64_t ahead_step, VI (&acc)[kRows][kVectors]) {
   const DI d;
   const hn::Repartition<uint8_t, DI> d8;
+  for (; quads > 0; --quads, a += 4, b += kVectors == 4 ? 256 : 64, ahead += ahead_step) {
+    prefetch_second(ahead);
+    hn::Vec<decltype(d8)> bv[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * b_vector);
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      int32_t quad;
+      memcpy(&quad, a + i * a_row, sizeof(quad));
+      const auto av = hn::BitCast(d8, hn::Set(d, quad));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, bv[v], acc[i][v]);
+    }
+  }
+}
+
+// The sign of A is asked where sums begin to be made: what tiles begin and end with is one code for both.
+template <int kRows, int kVectors>
+HWY_NOINLINE void quad_tile(const QuadTile& t) {
+  const DI d;
+  const int64_t quads = t.k / 4, rest = t.k % 4;
+  uint8_t last[kRows * 4];
+  if (rest != 0) parts_of_quads(t.a + quads * 4, t.a_row, kRows, rest, last);
   VI acc[kRows][kVectors];
   VIREO_UNROLL
   for (int i = 0; i < kRows; ++i) {
@@ -274,32 +305,21 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
       for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, t.made + (i * kVectors + v) * 16));
     }
   }
+  const int64_t b_vector = kVectors == 4 ? 64 : t.b_vector;
   const uint8_t* a = t.a;
   const uint8_t* b = t.b;
-  const int64_t a_row = t.a_row;
-  const int64_t b_vector = kVectors == 4 ? 64 : t.b_vector;
-  const uint8_t* ahead = t.ahead;
-  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors == 4 ? 256 : 64, ahead += t.ahead_step) {
-    prefetch_second(ahead);
-    hn::Vec<decltype(d8)> bv[kVectors];
-    VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * b_vector);
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      int32_t quad;
-      memcpy(&quad, a + i * a_row, sizeof(quad));
-      const auto av = hn::BitCast(d8, hn::Set(d, quad));
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, bv[v], acc[i][v]);
+  int64_t a_row = t.a_row, count = quads;
+  for (bool whole = true;; whole = false) {
+    if (t.a_signed) {
+      add_quads<true>(a, a_row, b, b_vector, count, t.ahead, t.ahead_step, acc);
+    } else {
+      add_quads<false>(a, a_row, b, b_vector, count, t.ahead, t.ahead_step, acc);
     }
-  }
-  if (t.k % 4 != 0) {
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const auto av = hn::BitCast(d8, hn::Set(d, part_of_quad(a + i * a_row, t.k % 4)));
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * b_vector), acc[i][v]);
-    }
+    if (!whole || rest == 0) break;
+    a = last;
+    a_row = 4;
+    b += quads * (kVectors == 4 ? 256 : 64);
+    count = 1;
   }
   if (t.sums != nullptr || t.c != nullptr) {
     HWY_ALIGN int32_t kept[kRows * kVectors * 16];

@@ -23,16 +23,14 @@ namespace HWY_NAMESPACE {
 
 // The largest tile for what rows are left: 24 of 32 registers for sums, 12 where there is 1 vector (2 ports x 5 cycles
 // of latency ask for 10).
-template <int kVectors, bool kASigned>
+template <int kVectors>
 HWY_INLINE int64_t next_tile(int64_t rows, void (**tile)(const QuadTile&)) {
   constexpr int kMost = kVectors == 4 ? 6 : kVectors == 3 ? 8 : 12;
   if (rows >= kMost) {
-    *tile = quad_tile<kMost, kVectors, kASigned>;
+    *tile = quad_tile<kMost, kVectors>;
     return kMost;
   }
-  *tile = rows >= 4   ? quad_tile<4, kVectors, kASigned>
-          : rows >= 2 ? quad_tile<2, kVectors, kASigned>
-                      : quad_tile<1, kVectors, kASigned>;
+  *tile = rows >= 4 ? quad_tile<4, kVectors> : rows >= 2 ? quad_tile<2, kVectors> : quad_tile<1, kVectors>;
   return rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
 }
 // The same of windows. A row alone takes as long as two and a half: 7 are 4 and 3, 5 are 3 and 2.
@@ -52,14 +50,13 @@ HWY_INLINE int64_t next_windows(int64_t rows, void (**tile)(const WindowSums&)) 
 }
 
 // Rows [m0, m1) of one panel of columns.
-template <bool kASigned>
 class QuadPanels {
  public:
   QuadPanels(const IntProduct& p, int64_t m0, int64_t m1, void* scratch)
       : p_(p),
         m0_(m0),
         m1_(m1),
-        flip_(p.b_signed == kASigned ? 0x80 : 0),
+        flip_(p.b_signed == p.a_signed ? 0x80 : 0),
         depth_(p.packed != nullptr && p.k > 0 ? p.k : int_depth(p.k)),
         tiles_(p.k >= kTileDepth && m1 - m0 >= kTileRows && p.line_step == 0 ? p.tiles : nullptr),
         panel_(static_cast<uint8_t*>(scratch)),
@@ -141,7 +138,7 @@ class QuadPanels {
         for (int64_t c = 0; c < kColumns; c += kOwn)
           memcpy(column_sums + c, packed_panel(p_.packed, p_.k, n + c) + packed_quads(p_.k) * 4 * kOwn, kOwn * 4);
       } else if constexpr (kVectors == 1 || kVectors == 4) {
-        pack_quads<kVectors, kASigned>(p_, k0, kc, n, columns, flip_, panel_, a_zeros_ ? column_sums : nullptr);
+        pack_quads<kVectors>(p_, k0, kc, n, columns, flip_, panel_, a_zeros_ ? column_sums : nullptr);
       }
       const bool lanes = (column_bias && k0 == 0) || (a_zeros_ && !products);
       for (int64_t c = 0; lanes && c < kColumns; ++c) {
@@ -159,6 +156,7 @@ class QuadPanels {
       block.last = last;
       block.zeros = zeros;
       t.a_row = p_.a_row;
+      t.a_signed = p_.a_signed;
       t.k = kc;
       t.b = panel;
       ask_from(more && p_.packed != nullptr ? packed_panel(p_.packed, p_.k, n + columns) : nullptr, panel);
@@ -179,7 +177,7 @@ class QuadPanels {
       while (m < m1_) {
         void (*tile)(const QuadTile&) = nullptr;
         block.m = m;
-        block.rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
+        block.rows = next_tile<kVectors>(m1_ - m, &tile);
         HWY_ALIGN int32_t begin[12 * 64];
         one_tile<kVectors>(block, column_sums, products ? begin : nullptr, tile);
         m += block.rows;
@@ -198,8 +196,8 @@ class QuadPanels {
 
   // `c_row`: the row of C where it is not that of A.
   template <int kVectors>
-  HWY_INLINE void one_tile(Block& b, const int32_t* column_sums, int32_t* begin, void (*tile)(const QuadTile&),
-                           int64_t c_row = -1) {
+  HWY_NOINLINE void one_tile(Block& b, const int32_t* column_sums, int32_t* begin, void (*tile)(const QuadTile&),
+                             int64_t c_row = -1) {
     QuadTile& t = b.t;
     if (c_row < 0) c_row = b.m;
     const int64_t m = b.m;
@@ -315,8 +313,8 @@ class QuadPanels {
 
   // `tail`: room for the ends of 32 rows.
   template <int kVectors>
-  HWY_INLINE void tile_block(const Block& b, int64_t m, int64_t rows, int64_t kc, const uint8_t* panel, uint8_t* tail,
-                             int32_t* made) {
+  HWY_NOINLINE void tile_block(const Block& b, int64_t m, int64_t rows, int64_t kc, const uint8_t* panel, uint8_t* tail,
+                               int32_t* made) {
     TileSums s{};
     s.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
     s.a_row = s.tail_row = p_.a_row;
@@ -329,7 +327,7 @@ class QuadPanels {
     s.runs = p_.runs != 0 ? p_.runs : 1;
     s.run = kc / s.runs;
     s.a_run = p_.a_run;
-    s.a_signed = kASigned;
+    s.a_signed = p_.a_signed;
     s.sums = made;
     const int64_t steps = tile_steps(s) * ((kVectors + 1) / 2);
     if (ahead_ < ahead_end_ && steps > 0) {
@@ -354,8 +352,8 @@ class QuadPanels {
   // What the sums of rows [m, m + rows) end in. Where rows are places of lines, what hangs over a line's end is
   // dropped.
   template <int kVectors>
-  HWY_INLINE void end_block(Block& b, int64_t m, int64_t rows, const int32_t* made, const int32_t* column_sums,
-                            bool products) {
+  HWY_NOINLINE void end_block(Block& b, int64_t m, int64_t rows, const int32_t* made, const int32_t* column_sums,
+                              bool products) {
     constexpr int64_t kColumns = kQuadColumns<kVectors>;
     if (p_.runs == 0) return end_rows<kVectors>(b, m, m, rows, made, column_sums, products);
     int64_t at = m % p_.line_places;
@@ -375,8 +373,8 @@ class QuadPanels {
 
   // Rows of C from c_row on.
   template <int kVectors>
-  HWY_INLINE void end_rows(Block& b, int64_t m, int64_t c_row, int64_t rows, const int32_t* made,
-                           const int32_t* column_sums, bool products) {
+  HWY_NOINLINE void end_rows(Block& b, int64_t m, int64_t c_row, int64_t rows, const int32_t* made,
+                             const int32_t* column_sums, bool products) {
     constexpr int64_t kColumns = kQuadColumns<kVectors>;
     QuadTile& t = b.t;
     t.made = made;
@@ -392,20 +390,20 @@ class QuadPanels {
       b.m = m + i;
       b.rows = rows - i >= 4 ? 4 : 1;
       one_tile<kVectors>(b, column_sums, products ? begin : nullptr,
-                         b.rows == 4 ? quad_tile<4, kVectors, kASigned> : quad_tile<1, kVectors, kASigned>, c_row + i);
+                         b.rows == 4 ? quad_tile<4, kVectors> : quad_tile<1, kVectors>, c_row + i);
     }
   }
 
   int32_t a_zero(int64_t m) const { return zero_at(p_.a_zero, p_.a_signed, p_.a_zero_per_row ? m : 0); }
   // k az - sum a of row m, what a zero point of B is multiplied with.
   uint32_t rest(int64_t m) const {
-    const int32_t sum = sum_of_row<kASigned>(static_cast<const uint8_t*>(p_.a) + m * p_.a_row, p_.k);
+    const int32_t sum = sum_of_row(p_.a_signed, static_cast<const uint8_t*>(p_.a) + m * p_.a_row, p_.k);
     return static_cast<uint32_t>(p_.k) * static_cast<uint32_t>(a_zero(m)) - static_cast<uint32_t>(sum);
   }
   // Sums of rows [m, m + rows) begin so, by row and lane; `zeros`: of the panel's columns, by lane, where they differ.
   template <int kVectors>
-  HWY_INLINE void start_products(int64_t m, int64_t rows, int64_t k0, const int32_t* kept, const int32_t* column_sums,
-                                 const int32_t* zeros, int32_t* begin) const {
+  HWY_NOINLINE void start_products(int64_t m, int64_t rows, int64_t k0, const int32_t* kept, const int32_t* column_sums,
+                                   const int32_t* zeros, int32_t* begin) const {
     const DI d;
     for (int64_t i = 0; i < rows; ++i) {
       const VI az = hn::Set(d, a_zero(m + i)), start = hn::Set(d, rests_ ? 0 : starts_[m - m0_ + i]);
@@ -441,32 +439,27 @@ class QuadPanels {
   int32_t b_moved_ = 0;
 };
 
-template <bool kASigned>
-void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-  QuadPanels<kASigned> panels(p, m0, m1, scratch);
+// Rows [m0, m1) and columns [n0, n1). `scratch`: a panel of B, what each row's sums begin with, then sums where there
+// is more than one block of k.
+HWY_NOINLINE void product_of_quads(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
+  const bool tiles = p.tiles != nullptr && p.k >= kTileDepth && m1 - m0 >= kTileRows && p.line_step == 0;
+  if (tiles) p.tiles->begin();
+  QuadPanels panels(p, m0, m1, scratch);
   for (int64_t n = n0; n < n1;) {
     const int64_t left = n1 - n;
     const int64_t most = left > 48 ? 64 : p.packed != nullptr ? 48 : 16, columns = left < most ? left : most;
     const bool more = n + columns < n1;
     if (left > 48) {
-      panels.template run<4>(n, columns, more);
+      panels.run<4>(n, columns, more);
     } else if (columns > 32) {
-      panels.template run<3>(n, columns, more);
+      panels.run<3>(n, columns, more);
     } else if (columns > 16) {
-      panels.template run<2>(n, columns, more);
+      panels.run<2>(n, columns, more);
     } else {
-      panels.template run<1>(n, columns, more);
+      panels.run<1>(n, columns, more);
     }
     n += columns;
   }
-}
-
-// Rows [m0, m1) and columns [n0, n1). `scratch`: a panel of B, what each row's sums begin with, then sums where there
-// is more than one block of k.
-HWY_INLINE void product_of_quads(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-  const bool tiles = p.tiles != nullptr && p.k >= kTileDepth && m1 - m0 >= kTileRows && p.line_step == 0;
-  if (tiles) p.tiles->begin();
-  (p.a_signed ? product_of_quads_by_sign<true> : product_of_quads_by_sign<false>)(p, m0, m1, n0, n1, scratch);
   if (tiles) p.tiles->end();
 }
 

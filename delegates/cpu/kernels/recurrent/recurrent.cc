@@ -163,12 +163,14 @@ constexpr TileKernel<T> kTiles[] = {
 };
 
 // sums [rows, columns] += h R^T for as many columns of a panel. Batches are cut evenly.
-template <class T>
-void add_rows(const T* panel, int64_t panel_row, int64_t columns, const float* h, int64_t hidden, int64_t rows,
-              float* sums) {
+template <int64_t kColumns, class T>
+void add_rows(const T* panel, int64_t panel_row, const float* h, int64_t hidden, int64_t rows, float* sums) {
+  constexpr int64_t columns = kColumns;
   const int64_t blocks = (rows + kTallest - 1) / kTallest;
   for (int64_t column = 0; column < columns; column += 2 * kLanes) {
-    const auto& tiles = columns - column > kLanes ? kTiles<T, 2> : kTiles<T, 1>;
+    // An odd vector is left where a vector has the units of a gate, and gates are odd.
+    constexpr int kOdd = kColumns % (2 * kLanes) == 0 ? 2 : 1;
+    const auto& tiles = columns - column > kLanes ? kTiles<T, 2> : kTiles<T, kOdd>;
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t row = rows * block / blocks, high = rows * (block + 1) / blocks - row;
       tiles[high](panel + column * kTogether<T>, panel_row, h + row * hidden, hidden, sums + row * columns + column,
@@ -234,7 +236,7 @@ HWY_INLINE void for_parts(const Cell& cell, const T* packed, int64_t panel_size,
           for (int g = 0; g < Cell::kGates; ++g)
             hn::Store(lanes == 0 ? hn::Zero(d) : cell.begin(batch, g, unit, lanes), d, to + g * kGateUnits);
         });
-        add_rows(panel, kPanelRow, kColumns, cell.h() + row * s.hidden, s.hidden, rows, room);
+        add_rows<kColumns>(panel, kPanelRow, cell.h() + row * s.hidden, s.hidden, rows, room);
         for_vectors([&](int64_t batch, int64_t unit, size_t lanes, const float* from) {
           VF sum[Cell::kGates];
           for (int g = 0; g < Cell::kGates; ++g) sum[g] = hn::Load(d, from + g * kGateUnits);
@@ -287,6 +289,25 @@ struct Lstm {
 // (1 - z) h' + z h
 HWY_INLINE VF mixed(VF z, VF candidate, VF h) { return hn::MulAdd(z, h, hn::NegMulAdd(z, candidate, candidate)); }
 
+// y of some units from `at` on; the candidate's sum is inside + reset * product. One for each cell, as end_lstm.
+HWY_NOINLINE void end_gru_linear(const RecurrentStepF32& s, VF update, VF reset, VF product, VF inside, int64_t at,
+                                 size_t lanes) {
+  const DF d;
+  const VF candidate = tanh_f32(d, hn::MulAdd(sigmoid_f32(d, reset), product, inside));
+  hn::StoreN(mixed(sigmoid_f32(d, update), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
+}
+// z and r h.
+HWY_NOINLINE void end_gru_gates(const RecurrentStepF32& s, VF update, VF reset, int64_t at, size_t lanes) {
+  const DF d;
+  hn::StoreN(sigmoid_f32(d, update), d, s.room + at, lanes);
+  hn::StoreN(hn::Mul(sigmoid_f32(d, reset), hn::LoadN(d, s.h + at, lanes)), d, s.room + s.batch * s.hidden + at, lanes);
+}
+HWY_NOINLINE void end_gru_candidate(const RecurrentStepF32& s, VF sum, int64_t at, size_t lanes) {
+  const DF d;
+  const VF candidate = tanh_f32(d, sum);
+  hn::StoreN(mixed(hn::LoadN(d, s.room + at, lanes), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
+}
+
 struct Gru {
   static constexpr int kPanelGates = 3;
   const RecurrentStepF32& s;
@@ -309,11 +330,7 @@ struct GruLinear : Gru {
     return g == 2 ? own : hn::Add(outer(row, g, unit, lanes), own);
   }
   HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[3]) const {
-    const DF d;
-    const int64_t at = row * s.hidden + unit;
-    const VF reset = sigmoid_f32(d, sum[1]);
-    const VF candidate = tanh_f32(d, hn::MulAdd(reset, sum[2], outer(row, 2, unit, lanes)));
-    hn::StoreN(mixed(sigmoid_f32(d, sum[0]), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
+    end_gru_linear(s, sum[0], sum[1], sum[2], outer(row, 2, unit, lanes), row * s.hidden + unit, lanes);
   }
 };
 
@@ -325,11 +342,7 @@ struct GruGates : Gru {
     return hn::Add(outer(row, g, unit, lanes), bias(g, unit, lanes));
   }
   HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[2]) const {
-    const DF d;
-    const int64_t at = row * s.hidden + unit;
-    hn::StoreN(sigmoid_f32(d, sum[0]), d, s.room + at, lanes);
-    const VF reset = sigmoid_f32(d, sum[1]);
-    hn::StoreN(hn::Mul(reset, hn::LoadN(d, s.h + at, lanes)), d, s.room + s.batch * s.hidden + at, lanes);
+    end_gru_gates(s, sum[0], sum[1], row * s.hidden + unit, lanes);
   }
 };
 struct GruCandidate : Gru {
@@ -339,10 +352,7 @@ struct GruCandidate : Gru {
     return hn::Add(outer(row, 2, unit, lanes), bias(2, unit, lanes));
   }
   HWY_INLINE void end(int64_t row, int64_t unit, size_t lanes, const VF (&sum)[1]) const {
-    const DF d;
-    const int64_t at = row * s.hidden + unit;
-    const VF candidate = tanh_f32(d, sum[0]);
-    hn::StoreN(mixed(hn::LoadN(d, s.room + at, lanes), candidate, hn::LoadN(d, s.h + at, lanes)), d, s.y + at, lanes);
+    end_gru_candidate(s, sum[0], row * s.hidden + unit, lanes);
   }
 };
 

@@ -61,31 +61,17 @@ HWY_INLINE void output_points(const VF* m, VF* y) {
   }
 }
 
-template <bool kPart>
-HWY_INLINE VF load(const float* from, size_t lanes) {
-  if constexpr (kPart) return hn::LoadN(DF(), from, lanes);
-  return hn::LoadU(DF(), from);
-}
-template <bool kPart>
-HWY_INLINE void store(VF v, float* to, size_t lanes) {
-  if constexpr (kPart) {
-    hn::StoreN(v, DF(), to, lanes);
-  } else {
-    hn::StoreU(v, DF(), to);
-  }
-}
-
 // B' d B of one tile and a vector of channels. `pixels`: where each pixel's channels begin; places of the result are
 // `step` apart.
-template <int kTile, bool kPart>
-HWY_INLINE void input_vector(const float* const* pixels, int64_t c, size_t lanes, float* to, int64_t step) {
+template <int kTile>
+HWY_INLINE void input_vector(const float* const* pixels, int64_t c, float* to, int64_t step) {
   constexpr int kEdge = kTile + 2;
   VF half[kEdge][kEdge];  // [column][place]
   VIREO_UNROLL
   for (int x = 0; x < kEdge; ++x) {
     VF d[kEdge];
     VIREO_UNROLL
-    for (int y = 0; y < kEdge; ++y) d[y] = load<kPart>(pixels[y * kEdge + x] + c, lanes);
+    for (int y = 0; y < kEdge; ++y) d[y] = hn::LoadU(DF(), pixels[y * kEdge + x] + c);
     input_points<kTile>(d, half[x]);
   }
   VIREO_UNROLL
@@ -95,7 +81,7 @@ HWY_INLINE void input_vector(const float* const* pixels, int64_t c, size_t lanes
     for (int x = 0; x < kEdge; ++x) d[x] = half[x][i];
     input_points<kTile>(d, v);
     VIREO_UNROLL
-    for (int j = 0; j < kEdge; ++j) store<kPart>(v[j], to + (i * kEdge + j) * step, lanes);
+    for (int j = 0; j < kEdge; ++j) hn::StoreU(v[j], DF(), to + (i * kEdge + j) * step);
   }
 }
 
@@ -108,16 +94,16 @@ struct TileFinish {
 
 // A' m A of one tile and a vector of channels, finished, to rows x columns of its pixels. `residual` may be null, else
 // it lies as `y` does.
-template <int kTile, bool kPart>
-HWY_INLINE void output_vector(const float* from, int64_t step, size_t lanes, const TileFinish& f, const float* residual,
-                              float* to, int64_t row_step, int64_t pixel_step, int64_t rows, int64_t columns) {
+template <int kTile>
+HWY_INLINE void output_vector(const float* from, int64_t step, const TileFinish& f, const float* residual, float* to,
+                              int64_t row_step, int64_t pixel_step, int64_t rows, int64_t columns) {
   constexpr int kEdge = kTile + 2;
   VF half[kEdge][kTile];  // [place][row]
   VIREO_UNROLL
   for (int j = 0; j < kEdge; ++j) {
     VF m[kEdge];
     VIREO_UNROLL
-    for (int i = 0; i < kEdge; ++i) m[i] = load<kPart>(from + (i * kEdge + j) * step, lanes);
+    for (int i = 0; i < kEdge; ++i) m[i] = hn::LoadU(DF(), from + (i * kEdge + j) * step);
     output_points<kTile>(m, half[j]);
   }
   VIREO_UNROLL
@@ -132,9 +118,9 @@ HWY_INLINE void output_vector(const float* from, int64_t step, size_t lanes, con
       if (x >= columns) break;
       const int64_t at = r * row_step + x * pixel_step;
       VF v = hn::Add(y[x], f.bias);
-      if (residual != nullptr) v = hn::Add(v, load<kPart>(residual + at, lanes));
+      if (residual != nullptr) v = hn::Add(v, hn::LoadU(DF(), residual + at));
       if (f.clip) v = clip(DF(), v, f.lo, f.hi);
-      store<kPart>(v, to + at, lanes);
+      hn::StoreU(v, DF(), to + at);
     }
   }
 }

@@ -18,6 +18,30 @@ HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 
+// Fewer channels than lanes go through whole vectors in memory: transforms of parts of vectors would be as much code
+// again.
+struct Steps {
+  int64_t row, pixel;  // floats from one to the next
+};
+HWY_NOINLINE void copy_few(const float* from, const Steps& from_step, int64_t rows, int64_t columns, size_t lanes,
+                           float* to, const Steps& to_step) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      memcpy(to + i * to_step.row + j * to_step.pixel, from + i * from_step.row + j * from_step.pixel,
+             lanes * sizeof(float));
+    }
+  }
+}
+
+// One tile of at least a vector of channels.
+template <int kTile>
+HWY_NOINLINE void input_tile(const float* const* pixels, int64_t channels, float* to, int64_t step) {
+  for (int64_t c = 0; c < channels; c += kLanes) {
+    const int64_t at = c + kLanes <= channels ? c : channels - kLanes;  // the last one overlaps
+    input_vector<kTile>(pixels, at, to + at, step);
+  }
+}
+
 // Tiles [tile0, tile0 + count) of the input to matrices [count, C]. `zeros` [C] stands for pixels outside the image.
 template <int kTile>
 void input_tiles_of(const ConvF32& s, const WinogradPlan& plan, const float* x, const float* zeros, int64_t tile0,
@@ -34,14 +58,39 @@ void input_tiles_of(const ConvF32& s, const WinogradPlan& plan, const float* x, 
       for (int64_t j = 0; j < kEdge; ++j)
         pixels[i * kEdge + j] = inside && x0 + j >= 0 && x0 + j < width ? x + (row + j) * channels : zeros;
     }
-    if (channels < kLanes) {
-      input_vector<kTile, true>(pixels, 0, static_cast<size_t>(channels), to, plan.v_step);
+    if (channels >= kLanes) {
+      input_tile<kTile>(pixels, channels, to, plan.v_step);
       continue;
     }
-    for (int64_t c = 0; c < channels; c += kLanes) {
-      const int64_t at = c + kLanes <= channels ? c : channels - kLanes;  // the last one overlaps
-      input_vector<kTile, false>(pixels, at, 0, to + at, plan.v_step);
+    const size_t lanes = static_cast<size_t>(channels);
+    HWY_ALIGN float few[kEdge * kEdge * kLanes] = {};
+    for (int64_t i = 0; i < kEdge * kEdge; ++i) {
+      memcpy(few + i * kLanes, pixels[i], lanes * sizeof(float));
+      pixels[i] = few + i * kLanes;
     }
+    input_tile<kTile>(pixels, kLanes, few, kLanes);
+    copy_few(few, {0, kLanes}, 1, kEdge * kEdge, lanes, to, {0, plan.v_step});
+  }
+}
+
+// Part of a tile that lies in the image, of at least a vector of channels.
+struct TileOut {
+  const float* bias;      // null or [n]
+  const float* residual;  // null or as y
+  float* y;
+  Steps step;
+  int64_t rows, columns;
+};
+template <int kTile>
+HWY_NOINLINE void output_tile(const float* from, int64_t from_step, int64_t n, const TileFinish& finish,
+                              const TileOut& shared) {
+  const TileOut out = shared;  // what is stored cannot change it
+  TileFinish f = finish;
+  for (int64_t c = 0; c < n; c += kLanes) {
+    const int64_t k = c + kLanes <= n ? c : n - kLanes;
+    f.bias = out.bias != nullptr ? hn::LoadU(DF(), out.bias + k) : hn::Zero(DF());
+    output_vector<kTile>(from + k, from_step, f, out.residual != nullptr ? out.residual + k : nullptr, out.y + k,
+                         out.step.row, out.step.pixel, out.rows, out.columns);
   }
 }
 
@@ -65,24 +114,31 @@ void output_tiles_of(const ConvF32& s, const WinogradPlan& plan, const float* fr
     const int64_t y0 = line % plan.tiles_y * kTile, x0 = t % plan.tiles_x * kTile;
     const int64_t rows = s.out[1] - y0, columns = s.out[2] - x0;
     const int64_t at = ((image * s.out[1] + y0) * s.out[2] + x0) * pixel + first;
-    for (int64_t c = 0; c < n; c += kLanes) {
-      const int64_t k = c + kLanes <= n || n < kLanes ? c : n - kLanes;
-      const float* const residual = before ? s.residual + at + k : nullptr;
-      if (n < kLanes) {
-        const size_t lanes = static_cast<size_t>(n);
-        f.bias = s.bias != nullptr ? hn::LoadN(d, s.bias + first, lanes) : hn::Zero(d);
-        output_vector<kTile, true>(from, plan.m_step, lanes, f, residual, y + at, line_step, pixel, rows, columns);
-      } else {
-        f.bias = s.bias != nullptr ? hn::LoadU(d, s.bias + first + k) : hn::Zero(d);
-        output_vector<kTile, false>(from + k, plan.m_step, 0, f, residual, y + at + k, line_step, pixel, rows, columns);
-      }
+    const int64_t rows_here = rows < kTile ? rows : kTile, columns_here = columns < kTile ? columns : kTile;
+    TileOut out{s.bias != nullptr ? s.bias + first : nullptr,
+                before ? s.residual + at : nullptr,
+                y + at,
+                {line_step, pixel},
+                rows,
+                columns};
+    if (n >= kLanes) {
+      output_tile<kTile>(from, plan.m_step, n, f, out);
+    } else {
+      constexpr Steps kFew = {kTile * kLanes, kLanes};
+      const size_t lanes = static_cast<size_t>(n);
+      HWY_ALIGN float few[kTile * kTile * kLanes] = {}, bias[kLanes] = {};
+      if (out.bias != nullptr) memcpy(bias, out.bias, lanes * sizeof(float));
+      if (before) copy_few(out.residual, out.step, rows_here, columns_here, lanes, few, kFew);
+      // A residual is read where the sum goes, before it.
+      output_tile<kTile>(from, plan.m_step, kLanes, f, {bias, before ? few : nullptr, few, kFew, rows, columns});
+      copy_few(few, kFew, rows_here, columns_here, lanes, out.y, out.step);
     }
     if (!late) continue;
     RowFinish finish;
     finish.f = s.act;
     finish.slope = s.slope != nullptr ? s.slope + first : nullptr;
-    for (int64_t i = 0; i < rows && i < kTile; ++i) {
-      for (int64_t j = 0; j < columns && j < kTile; ++j) {
+    for (int64_t i = 0; i < rows_here; ++i) {
+      for (int64_t j = 0; j < columns_here; ++j) {
         const int64_t to = at + i * line_step + j * pixel;
         if (s.residual != nullptr && !before)
           (s.residual_times ? finish.late_factor : finish.late_residual) = s.residual + to;
