@@ -1,5 +1,6 @@
 #include "converter/convert.h"
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
@@ -89,8 +90,19 @@ bool parse_bound_option(const std::string& text, BoundOption* out) {
 namespace {
 
 // Passes see the bounds; import has been, and what it made is right for wider ones.
-bool apply_bounds(const std::vector<BoundOption>& bounds, ir::DimTable& dims, Diagnostics* diagnostics) {
+bool apply_bounds(const std::vector<BoundOption>& bounds, const std::vector<importer::HeldExtent>& held,
+                  ir::DimTable& dims, Diagnostics* diagnostics) {
   for (const BoundOption& bound : bounds) {
+    const auto known = std::find_if(held.begin(), held.end(),
+                                    [&](const importer::HeldExtent& h) { return h.name == bound.dimension; });
+    if (known != held.end()) {
+      if (bound.lo <= known->extent && known->extent <= bound.hi) continue;
+      diagnostics->error(Code::kBadShapeOption, "--bound gives dimension \"" + bound.dimension +
+                                                    "\" other extents than " + std::to_string(known->extent) +
+                                                    ", and " + known->op + " node \"" + known->node +
+                                                    "\" takes nothing else");
+      continue;
+    }
     bool found = false;
     std::string all;
     for (const ir::DimTable::Atom& atom : dims.atoms()) {
@@ -126,18 +138,45 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
   return out + "]";
 }
 
-// Import, once more with another guess where one about ranks does not give what the model declares. The
-// model is read anew for that: import takes it apart.
+// The model is read anew for each import, which takes it apart.
+bool read_model(const std::string& path, const std::string* bytes, ::onnx::ModelProto* model,
+                emit::Provenance* provenance, Diagnostics* found) {
+  if (bytes == nullptr) return importer::load_model(path, model, &provenance->source_hash, found);
+  if (model->ParseFromString(*bytes)) return true;
+  found->error(Code::kNotOnnx, "these bytes do not parse as an ONNX model");
+  return false;
+}
+
+// Once more with the extents that the graph holds, and again while that shows others. What it said is replaced.
+void import_held(const std::string& path, const std::string* bytes, const ConvertOptions& options,
+                 importer::Guess guess, emit::Provenance* provenance, importer::ImportedModel* kept, Diagnostics* said,
+                 std::vector<importer::HeldExtent>* held) {
+  std::map<std::string, int64_t> known;
+  while (kept->graph != nullptr && !kept->held.empty()) {
+    const std::vector<importer::HeldExtent> more = kept->held;
+    for (const importer::HeldExtent& h : more) known[h.name] = h.extent;
+    Diagnostics found;
+    ::onnx::ModelProto model;
+    if (!read_model(path, bytes, &model, provenance, &found)) return;
+    importer::ImportedModel again = importer::import_model(model, path, options, guess, &found, known);
+    if (again.graph == nullptr || again.assumption_failed) return;
+    *kept = std::move(again);
+    *said = std::move(found);
+    held->insert(held->end(), more.begin(), more.end());
+  }
+}
+
+// Import, once more with another guess where one about ranks does not give what the model declares.
 importer::ImportedModel import(const std::string& path, const std::string* bytes, const ConvertOptions& options,
-                               emit::Provenance* provenance, Diagnostics* diagnostics) {
+                               emit::Provenance* provenance, Diagnostics* diagnostics,
+                               std::vector<importer::HeldExtent>* held) {
   importer::ImportedModel kept;
   Diagnostics said;
+  importer::Guess taken = importer::kGuesses[0];
   for (const importer::Guess guess : importer::kGuesses) {
     Diagnostics found;
     ::onnx::ModelProto model;
-    if (bytes != nullptr ? !model.ParseFromString(*bytes)
-                         : !importer::load_model(path, &model, &provenance->source_hash, &found)) {
-      if (bytes != nullptr) found.error(Code::kNotOnnx, "these bytes do not parse as an ONNX model");
+    if (!read_model(path, bytes, &model, provenance, &found)) {
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
@@ -146,10 +185,21 @@ importer::ImportedModel import(const std::string& path, const std::string* bytes
     if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);
       said = std::move(found);
+      taken = guess;
     }
     if (better || !kept.assumption_failed) break;
   }
+  if (!kept.assumption_failed) import_held(path, bytes, options, taken, provenance, &kept, &said, held);
   for (const Diagnostic& d : said.all()) diagnostics->add(d);
+  for (const importer::HeldExtent& h : *held) {
+    const std::string extent = std::to_string(h.extent);
+    diagnostics->warning(Code::kDeclaredOtherwise,
+                         "dimension \"" + h.name + "\" of the inputs is declared as open, and " + h.op + " node \"" +
+                             h.node + "\" takes nothing but " + extent + ": the file has " + extent,
+                         "to have it open, export the model with this dimension dynamic: a shape or a weight inside "
+                         "counts on " +
+                             extent);
+  }
   return kept;
 }
 
@@ -182,11 +232,12 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   const size_t slash = path.find_last_of('/');
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
   tell("import");
-  importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics);
+  std::vector<importer::HeldExtent> held;
+  importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics, &held);
   report->nodes_passed_over = imported.nodes_passed_over;
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
-  if (!apply_bounds(options.bounds, graph.dims(), diagnostics)) return nullptr;
+  if (!apply_bounds(options.bounds, held, graph.dims(), diagnostics)) return nullptr;
   provenance.producer = imported.producer;
   provenance.opsets = imported.opsets;
   report->nodes_imported = ir::count_nodes(graph);

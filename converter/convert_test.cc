@@ -130,6 +130,36 @@ TEST(Convert, SmallModel) {
   EXPECT_EQ(f.report.inputs[0].type, "float32[5,3]");
 }
 
+// An extent that a Reshape holds is a number in the file, and bounds may name it as long as they allow it.
+TEST(Convert, HeldExtents) {
+  ModelBuilder m;
+  m.input("x", {"b", "6"}).input("mask", {"b", "1", "1"}).output("y").ints("shape", {3}, {1, 2, 3});
+  m.node("Reshape", {"x", "shape"}, {"r"})->set_name("heads");
+  m.node("Mul", {"r", "mask"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.report.inputs[0].type, "float32[1,6]");
+  EXPECT_EQ(c.report.inputs[1].type, "float32[1,1,1]");
+  EXPECT_EQ(c.report.open_dimensions, std::vector<std::string>());
+  EXPECT_TRUE(c.report.planned);
+
+  Folder folder;
+  const std::string file = folder.write("m.onnx", m.bytes());
+  const auto said = [&](const BoundOption& bound) {
+    ConvertOptions options;
+    options.bounds = {bound};
+    FileBytes out;
+    Diagnostics d;
+    convert_to_memory(file, options, &out, &d, nullptr);
+    return d.text();
+  };
+  const std::string fits = said({"b", 1, 8}), other = said({"b", 2, 8});
+  EXPECT_NE(fits.find("Reshape node \"heads\" takes nothing but 1: the file has 1"), std::string::npos) << fits;
+  EXPECT_EQ(fits.find("error"), std::string::npos) << fits;
+  EXPECT_NE(other.find("other extents than 1, and Reshape node \"heads\" takes nothing else"), std::string::npos)
+      << other;
+}
+
 TEST(Convert, IsDeterministic) {
   ModelBuilder m;
   m.input("x", {"N", "3"}).output("y").output("z").floats("w", {3, 3}, std::vector<float>(9, 0.5f));

@@ -66,8 +66,8 @@ void clear_names(Nodes* nodes, const std::set<std::string>& absent, int depth,
 class Importer final : public NodeImporter {
  public:
   Importer(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options, Guess guess,
-           Diagnostics* diagnostics)
-      : state_(model, model_path, options, guess, diagnostics) {
+           const std::map<std::string, int64_t>& known, Diagnostics* diagnostics)
+      : state_(model, model_path, options, guess, known, diagnostics) {
     for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   }
 
@@ -142,7 +142,9 @@ ImportedModel Importer::run() {
   bundles_.warn_of_unasked();
   out.nodes_passed_over = passed_over_ + blocked_.passed_over();
   out.assumption_failed = report_.assumed() && (state_.diagnostics.failed() || !has_declared_ranks(*graph));
-  if (!state_.diagnostics.failed()) out.graph = std::move(graph);
+  if (state_.diagnostics.failed()) return out;
+  out.held = held_extents(*graph, state_.input_atoms);
+  out.graph = std::move(graph);
   return out;
 }
 
@@ -427,8 +429,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 }  // namespace
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options,
-                           Guess guess, Diagnostics* diagnostics) {
-  return Importer(model, model_path, options, guess, diagnostics).run();
+                           Guess guess, Diagnostics* diagnostics, const std::map<std::string, int64_t>& known) {
+  return Importer(model, model_path, options, guess, known, diagnostics).run();
 }
 
 }  // namespace vireo::importer

@@ -4,6 +4,8 @@
 #ifndef VIREO_CONVERTER_ONNX_IMPORT_H_
 #define VIREO_CONVERTER_ONNX_IMPORT_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "converter/convert.h"
 #include "converter/diag/diagnostics.h"
 #include "converter/ir/graph.h"
+#include "converter/onnx/held.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace vireo::importer {
@@ -34,12 +37,14 @@ struct ImportedModel {
   // What was assumed about a rank (ImportContext::assume) makes the model fail, or its outputs not what they are
   // declared to be.
   bool assumption_failed = false;
+  std::vector<HeldExtent> held;
 };
 
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
 // `model_path`: where external data are looked for. `options`: what they say of the model (shapes, elements...).
+// `known`: extents of the inputs' dimensions, by name.
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options,
-                           Guess guess, Diagnostics* diagnostics);
+                           Guess guess, Diagnostics* diagnostics, const std::map<std::string, int64_t>& known = {});
 
 }  // namespace vireo::importer
 

@@ -293,7 +293,10 @@ class InputReader {
     const std::string name = dim_name(info, i);
     const int64_t number = declared_extent(info, i);
     const auto at = bounds_.find(name);
-    if (at == bounds_.end()) return number >= 0 && given_name(info, i).empty() ? number : state_.dims->symbol(name);
+    const bool declared = at == bounds_.end() && number >= 0 && given_name(info, i).empty();
+    const auto known = state_.known.find(name);
+    if (!declared && known != state_.known.end()) return known->second;
+    if (at == bounds_.end()) return declared ? number : state_.dims->symbol(name);
     const DimRange& range = at->second.range;
     if (range.lo == range.hi) return range.lo;
     const Dim symbol = state_.dims->symbol(name);

@@ -13,8 +13,13 @@ std::string with_overload(const std::string& name, const std::string& overload) 
 }  // namespace
 
 ImportState::ImportState(::onnx::ModelProto& of, const std::string& model_path, const ConvertOptions& said, Guess taken,
-                         Diagnostics* found)
-    : model(of), options(said), guess(taken), diagnostics(*found), tensors(model_path, found, &dims->budget()) {
+                         const std::map<std::string, int64_t>& extents, Diagnostics* found)
+    : model(of),
+      options(said),
+      guess(taken),
+      known(extents),
+      diagnostics(*found),
+      tensors(model_path, found, &dims->budget()) {
   for (auto& f : *model.mutable_functions()) {
     const auto key = std::make_pair(plain_domain(f.domain()), with_overload(f.name(), f.overload()));
     if (functions_.emplace(key, &f).second) continue;
@@ -26,9 +31,9 @@ ImportState::ImportState(::onnx::ModelProto& of, const std::string& model_path, 
 
 bool ImportState::spend(ir::Budget::Kind kind, int64_t amount, const ::onnx::NodeProto* node, const Scope* scope) {
   ir::Budget& budget = dims->budget();
-  const bool known = budget.exceeded(kind);
+  const bool exceeded = budget.exceeded(kind);
   if (budget.spend(kind, amount)) return true;
-  if (known) return false;
+  if (exceeded) return false;
   Diagnostic d;
   d.code = Code::kAboveLimit;
   if (node != nullptr) {

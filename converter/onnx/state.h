@@ -24,7 +24,7 @@ struct Scope;
 struct ImportState {
   // Two functions of one name are an error.
   ImportState(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options, Guess guess,
-              Diagnostics* diagnostics);
+              const std::map<std::string, int64_t>& known, Diagnostics* diagnostics);
   ImportState(const ImportState&) = delete;
   ImportState& operator=(const ImportState&) = delete;
 
@@ -41,6 +41,7 @@ struct ImportState {
   ::onnx::ModelProto& model;
   const ConvertOptions& options;
   const Guess guess;
+  const std::map<std::string, int64_t>& known;  // extents of dimensions of the inputs
   Diagnostics& diagnostics;
   std::shared_ptr<ir::DimTable> dims = std::make_shared<ir::DimTable>();
   TensorReader tensors;
