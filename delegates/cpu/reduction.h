@@ -19,8 +19,27 @@ inline bool is_reduction(Op op) {
          op == Op::kReduceProd || op == Op::kReduceNorm;
 }
 
-// Reads an operator of is_reduction(). `axes`, constant, `count` of them: none is what an absent input is. False: not
-// one run of neighbouring axes, or no kernel.
+// Which axes. `axes`, constant, `count` of them: none is what an absent input is. False: not one run of neighbouring
+// axes.
+inline bool read_axes(bool noop, int rank, const int64_t* axes, int64_t count, Reduction* out) {
+  uint32_t mask = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int axis = normalize_axis(axes[i], rank);
+    if (axis < 0) return false;
+    mask |= 1u << axis;
+  }
+  if (mask == 0) {
+    if (noop || rank == 0) return false;
+    mask = (1u << rank) - 1;
+  }
+  out->first = 0;
+  while ((mask >> out->first & 1) == 0) ++out->first;
+  out->last = out->first;
+  while (out->last < rank && (mask >> out->last & 1) != 0) ++out->last;
+  return mask >> out->last == 0;
+}
+
+// Reads an operator of is_reduction(), `axes` as above. False: not one run of neighbouring axes, or no kernel.
 inline bool read_reduction(Op op, const uint8_t* attributes, int rank, const int64_t* axes, int64_t count,
                            Reduction* out) {
   bool noop = false;
@@ -43,21 +62,7 @@ inline bool read_reduction(Op op, const uint8_t* attributes, int rank, const int
                 : op == Op::kReduceProd ? Reduce::kProduct
                                         : Reduce::kSum;
   }
-  uint32_t mask = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const int axis = normalize_axis(axes[i], rank);
-    if (axis < 0) return false;
-    mask |= 1u << axis;
-  }
-  if (mask == 0) {
-    if (noop || rank == 0) return false;
-    mask = (1u << rank) - 1;
-  }
-  out->first = 0;
-  while ((mask >> out->first & 1) == 0) ++out->first;
-  out->last = out->first;
-  while (out->last < rank && (mask >> out->last & 1) != 0) ++out->last;
-  return mask >> out->last == 0;
+  return read_axes(noop, rank, axes, count, out);
 }
 
 }  // namespace vireo::cpu
