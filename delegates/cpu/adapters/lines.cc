@@ -1,5 +1,5 @@
-// Operators along one axis that several kernels serve together, float32: norms of lines, and logarithms of sums. Running
-// totals of float32 and integers.
+// Operators along one axis that several kernels serve together, float32: norms of lines, and logarithms of sums.
+// Running totals of float32 and integers.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Integer products and convolutions by a matrix unit have the bytes that others have, on host lanes: the unit multiplies
-// codes as they are, and the bias makes up for zero points.
+// Integer products and convolutions by a matrix unit have the bytes that others have, on host lanes: the unit
+// multiplies codes as they are, and the bias makes up for zero points.
 #include <gtest/gtest.h>
 
 #include <deque>
