@@ -69,12 +69,12 @@ def sizes_on_core(test, target):
     test.assertLessEqual(base, IMAGE_MOST)
 
 
-def mutated_on_core(test, target, cases):
-    """Damaged plans write to nothing but the arena, and the unit that watches over it is on."""
+def mutated_on_core(test, target, cases, slots=0):
+    """Damaged plans, or slots, write to nothing but the arena, and the unit that watches over it is on."""
     reason = firmware_test.tools_missing(target) or support.missing("numpy", "onnx")
     if reason:
         test.skipTest(reason)
-    folder = WORK / f"mutated_{target}"
+    folder = WORK / f"{'slots' if slots else 'mutated'}_{target}"
     shutil.rmtree(folder, ignore_errors=True)
     support.vireo("convert", firmware_test.picture_model(12), "--target", target, "--emit", "firmware", folder)
     about = json.loads((folder / "manifest.json").read_text())["models"][0]
@@ -82,11 +82,12 @@ def mutated_on_core(test, target, cases):
     bits = max(8, (about["bytes"]["arena"] - 1).bit_length())
     for escape in (1, 0):
         _, _, qemu = firmware_test.image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_mutated.c", f"-DCASES={cases}", f"-DESCAPE={escape}",
+                                            f"-DSLOTS={slots}", f"-I{folder / 'src'}",
                                             f"-DWINDOW_BITS={bits}", f"-DFRONT={about['bytes']['plan'] - about['bytes']['constants']}", folder=folder)
         ran = run(*qemu, seconds=1200)
         said = ran.stdout + ran.stderr
         test.assertEqual(ran.returncode, 139 if escape else 0, said)
-    print(f"{target}: {cases} damaged plans: {' '.join(said.split())}")
+    print(f"{target}: {cases} damaged {'slots' if slots else 'plans'}: {' '.join(said.split())}")
 
 
 # Models of others: their inputs' sizes.
@@ -130,7 +131,9 @@ Limits = support.cases("", {f"mutated_on_cortex-m4": lambda test: mutated_on_cor
     for i, model in enumerate(STRANGERS) for target in (CORES_OF_STRANGERS[i:] + CORES_OF_STRANGERS[:i])} | {
     f"sizes_on_{target}": lambda test, target=target: sizes_on_core(test, target) for target in CORES} | {
     f"mutated_on_{target}": lambda test, target=target, cases=cases: mutated_on_core(test, target, cases)
-    for target, cases in (("cortex-m3", 20000), ("cortex-m0plus", 5000), ("cortex-m7", 20000))})
+    for target, cases in (("cortex-m3", 20000), ("cortex-m0plus", 5000), ("cortex-m7", 20000))} | {
+    f"slots_on_{target}": lambda test, target=target, cases=cases: mutated_on_core(test, target, cases, slots=1)
+    for target, cases in (("cortex-m4", 100000 if FULL else 20000), ("cortex-m0plus", 5000), ("cortex-m3", 20000))})
 
 
 if __name__ == "__main__":
