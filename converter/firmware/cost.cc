@@ -7,6 +7,7 @@
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
+#include "delegates/mcu/kernels/parts.h"
 #include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
 #include "delegates/mcu/kernels/product.h"
@@ -136,56 +137,134 @@ void add_pool(const vireo_mcu_pool& p, bool average, Features* f) {
   (*f)[kPoolTaps] += double(p.batch) * p.out[0] * (p.kernel[0] + p.out[1] * p.kernel[1]);
 }
 
-// A product of float32, of `n` groups.
-void add_real_product(double n, int64_t positions, int64_t channels, int64_t k, Features* f) {
-  const double groups = n * static_cast<double>((channels + 3) / 4), products = groups * static_cast<double>(k);
-  const double whole = static_cast<double>((positions + 2) / 4), tiles = static_cast<double>((positions + 3) / 4);
-  (*f)[kRealProducts] += products * whole;
-  (*f)[kRealLines] += products * (tiles - whole);
-  (*f)[kRealTiles] += groups * tiles;
+double of(int64_t v) { return static_cast<double>(v); }
+bool are_bounded(const vireo_mcu_bounds& b) { return mcu_has_bounds(&b) != 0; }
+
+// A product of float32, of `n` groups. in_columns: a tile's positions are neighbours in y.
+void add_real_product(double n, int64_t positions, int64_t channels, int64_t k, bool bounded, bool in_columns,
+                      Features* f) {
+  const int64_t groups = (channels + 3) / 4, whole = positions / 4, tiles = (positions + 3) / 4;
+  const int64_t lines = positions % 4 == 1 ? 1 : 0, stored = in_columns ? whole * (channels / 4) : 0;
+  (*f)[kRealProducts] += n * of((tiles - lines) * groups * k);
+  (*f)[kRealLines] += n * of(lines * groups * k);
+  (*f)[kRealTiles] += n * of(stored);
+  (*f)[kRealSomeTiles] += n * of(tiles * groups - stored);
+  if (bounded) (*f)[kRealBounded] += n * of(positions * channels);
 }
 
 void add_real_conv(const vireo_mcu_conv_reals& c, Features* f) {
   const int64_t taps = int64_t{c.kernel[0]} * c.kernel[1], positions = int64_t{c.out[0]} * c.out[1];
   const double n = double(c.batch) * c.groups;
   const bool point = taps == 1 && c.stride[0] * c.stride[1] == 1 && c.pad[0] + c.pad[1] == 0;
-  add_real_product(n, positions, c.out_channels, c.in_channels * taps, f);
-  const double whole = point ? static_cast<double>(positions / 4 * 4) : 0,
-               k = static_cast<double>(c.in_channels * taps);
-  (*f)[kRealElements] += n * whole * k;
-  (*f)[kRealTaps] += n * (static_cast<double>((positions + 3) / 4 * 4) - whole) * k;
+  add_real_product(n, positions, c.out_channels, c.in_channels * taps, are_bounded(c.bounds), true, f);
+  const int64_t whole = point ? positions / 4 * 4 : 0, windows = positions - whole;
+  (*f)[kRealElements] += n * of(whole * c.in_channels);
+  (*f)[kRealTaps] += n * of(windows * c.in_channels * taps);
+  (*f)[kRealTapRows] += n * of(windows * c.in_channels * c.kernel[0]);
+  (*f)[kRealPositions] += n * of(windows);
 }
 
 void add_real_depthwise(const vireo_mcu_conv_reals& c, Features* f) {
-  constexpr int64_t kMostBand = 4096;
+  constexpr int64_t kMostBand = 1024;
   const auto span = [&](int64_t outputs, int axis) {
     return (outputs - 1) * c.stride[axis] + int64_t{c.kernel[axis] - 1} * c.dilation[axis] + 1;
   };
-  int64_t rows = c.out[0];
-  while (rows > 1 && span(rows, 0) * span(c.out[1], 1) * 4 > kMostBand) rows = (rows + 1) / 2;
-  const double filters = double(c.batch) * c.groups * c.out_channels;
-  const double strips = static_cast<double>((c.out[0] + rows - 1) / rows), outputs = filters * c.out[0] * c.out[1];
+  const int64_t pitch = span(c.out[1], 1), seen = std::max<int64_t>(0, std::min<int64_t>(pitch - c.pad[1], c.in[1]));
+  int64_t most = c.out[0];
+  while (most > 1 && span(most, 0) * pitch > kMostBand) most = (most + 1) / 2;
+  const double filters = double(c.batch) * c.groups * c.out_channels, outputs = filters * c.out[0] * c.out[1];
   const bool by_3 =
       c.kernel[0] == 3 && c.kernel[1] == 3 && c.stride[0] * c.stride[1] == 1 && c.dilation[0] * c.dilation[1] == 1;
-  (*f)[kRealFilters] += filters * strips;
-  (*f)[kRealBand] += filters * strips * static_cast<double>(span(rows, 0) * span(c.out[1], 1));
+  for (int64_t row = 0; row < c.out[0]; row += most) {
+    const int64_t rows = std::min<int64_t>(most, c.out[0] - row), first = row * c.stride[0] - c.pad[0];
+    const int64_t copied =
+        std::max<int64_t>(0, std::min<int64_t>(first + span(rows, 0), c.in[0]) - std::max<int64_t>(first, 0));
+    (*f)[kRealFilters] += filters;
+    (*f)[kRealBandRows] += filters * of(copied);
+    (*f)[kRealBand] += filters * of(copied * (seen / 4 + seen % 4));
+    (*f)[kRealBandZeros] += most < c.out[0] ? filters * of(span(rows, 0) * pitch) : 0;
+  }
+  (*f)[kRealBandZeros] += of(span(most, 0) * pitch);
   if (by_3) {
-    (*f)[kRealDepthwise] += outputs;
+    const int64_t odd = c.out[1] % 2, strips = (c.out[0] + most - 1) / most;
+    (*f)[kRealDepthwise] += filters * of(c.out[0] * (c.out[1] / 2));
+    (*f)[kRealDepthwise1] += filters * of(c.out[0] * odd);
+    (*f)[kRealColumns] += filters * of(strips * (c.out[1] / 2 + odd));
+    if (are_bounded(c.bounds)) (*f)[kRealBounded] += outputs;
   } else {
-    (*f)[kRealWindowTaps] += outputs * c.kernel[0] * c.kernel[1];
-    (*f)[kRealWindowRows] += outputs * c.kernel[0];
+    if (c.kernel[1] != 3 || c.dilation[1] != 1) (*f)[kRealWindowTaps] += outputs * c.kernel[0] * c.kernel[1];
+    (*f)[c.kernel[1] != 3 || c.dilation[1] != 1 ? kRealWindowRows : kRealWindowThrees] += outputs * c.kernel[0];
+    (*f)[kRealWindows] += outputs;
   }
 }
 
+void add_real_pool(const vireo_mcu_pool_reals& p, bool average, Features* f) {
+  const double outputs = double(p.planes) * p.out[0] * p.out[1];
+  const bool whole = p.kernel[1] == p.in[1] && p.pad[1] + p.pad_end[1] == 0 && p.dilation[0] == 1;
+  const int64_t columns = whole ? int64_t{p.kernel[0]} * p.kernel[1] : p.kernel[1];
+  const int64_t fours = p.dilation[1] == 1 ? columns / 4 : 0;
+  const double rows = outputs * (whole ? 1 : p.kernel[0]);
+  (*f)[average ? kRealPoolFours : kRealMaxFours] += rows * of(fours);
+  (*f)[average ? kRealPoolTaps : kRealMaxTaps] += rows * of(columns - 4 * fours);
+  (*f)[kRealPoolRows] += rows;
+  (*f)[kRealPoolOutputs] += outputs;
+  (*f)[kPoolTaps] += double(p.out[0]) * (p.kernel[0] + p.out[1] * p.kernel[1]);
+}
+
 // A product of 16-bit codes, of `n` groups.
-void add_wide(double n, int64_t k, int64_t positions, int64_t channels, bool point, const Core& core, Features* f) {
+void add_wide(double n, int64_t k, int64_t positions, int64_t channels, bool plain, const Core& core, Features* f) {
   const Blocks b = blocks_of(k, positions, channels, core, false);
-  const double padded = up_to(k, 4), tiles = n * b.tiles * b.pairs;
+  const double padded = up_to(k, 4), tiles = n * b.tiles * b.pairs, outputs = n * of(positions * channels);
+  const bool narrow = padded <= 256;
   (*f)[kWideProducts] += tiles * padded;
-  (*f)[kWideBlocks] += tiles * static_cast<double>((static_cast<int64_t>(padded) + 255) / 256);
-  (*f)[kWideOutputs] += n * static_cast<double>(positions * channels);
-  (*f)[kWideWeights] += n * b.blocks * b.pairs * 2 * padded;
-  (*f)[point && core.lanes && k % 4 == 0 ? kWidePoints : kWideElements] += n * b.tiles * core.tile * padded;
+  (*f)[kWideTiles] += tiles;
+  if (core.vectors && static_cast<int64_t>(padded) % 8 != 0) (*f)[kWideTails] += tiles;
+  if (!narrow) (*f)[kWideBlocks] += tiles * of((static_cast<int64_t>(padded) + 255) / 256);
+  (*f)[narrow ? kWideOutputs : kWideLongOutputs] += outputs;
+  (*f)[plain && core.lanes && k % 4 == 0 ? kWideWeights : kWideOddWeights] += n * b.blocks * b.pairs * 2 * padded;
+  (*f)[kWidePairs] += n * b.blocks * b.pairs;
+}
+
+void add_wide_conv(const vireo_mcu_conv_wide& c, const Core& core, Features* f) {
+  const int64_t taps = int64_t{c.kernel[0]} * c.kernel[1], k = c.in_channels * taps;
+  const int64_t positions = int64_t{c.out[0]} * c.out[1];
+  const double planes = double(c.batch) * c.groups;
+  const bool by_one = c.stride[0] * c.stride[1] == 1 && c.dilation[0] * c.dilation[1] == 1;
+  if (c.in_channels == 1 && c.out_channels == 1 && taps <= 32) {
+    const auto span = [&](int64_t outputs, int axis) {
+      return (outputs - 1) * c.stride[axis] + int64_t{c.kernel[axis] - 1} * c.dilation[axis] + 1;
+    };
+    constexpr int64_t kMostBand = 1024;
+    const int64_t pitch = span(c.out[1], 1);
+    int64_t most = c.out[0];
+    while (most > 1 && span(most, 0) * pitch > kMostBand) most = (most + 1) / 2;
+    const bool vectors = core.vectors && c.stride[1] == 1 && c.y_type >= VIREO_MCU_I16;
+    const double columns = vectors ? up_to(c.out[1], 4) / 4 : c.out[1];
+    for (int64_t row = 0; row < c.out[0]; row += most) {
+      const int64_t rows = std::min<int64_t>(most, c.out[0] - row);
+      (*f)[kWideFilters] += planes;
+      (*f)[kWideBandRows] += planes * of(span(rows, 0));
+      (*f)[kWideBand] += planes * of(span(rows, 0)) * (core.vectors ? up_to(pitch, 8) / 8 : of(pitch));
+      if (by_one && c.kernel[0] == 3 && c.kernel[1] == 3) {
+        (*f)[kWide3x3] += planes * columns * of(rows + 1);
+      } else {
+        (*f)[kWideSlides] += planes * columns * of(rows * taps);
+        (*f)[kWideSlideRows] += planes * columns * of(rows * c.kernel[0]);
+        (*f)[kWideSlideOutputs] += planes * columns * of(rows);
+      }
+    }
+    return;
+  }
+  const bool point = taps == 1 && by_one && c.pad[0] + c.pad[1] == 0;
+  const bool plain = c.x_zero == (c.x_type == VIREO_MCU_U16 ? 32768 : 0);
+  add_wide(planes, k, positions, c.out_channels, plain, core, f);
+  const int64_t whole =
+      point && core.lanes && k % 4 == 0 && c.x_type == VIREO_MCU_I16 ? positions / core.tile * core.tile : 0;
+  const double windows = up_to(positions, core.tile) - of(whole);
+  (*f)[kWidePoints] += planes * of(whole * k);
+  (*f)[kWideElements] += planes * windows * of(k);
+  (*f)[kWideRows] += planes * windows * c.in_channels * c.kernel[0];
+  (*f)[kWideWindows] += planes * windows;
 }
 
 template <class Struct>
@@ -210,27 +289,49 @@ void add_more(uint16_t kernel, const void* parameters, Features* f) {
   switch (kernel) {
     case k_pick: {
       const auto& p = as<vireo_mcu_pick>(parameters);
+      (*f)[kPicks] += 1;
       (*f)[kPickedRows] += double(p.outer) * p.count;
       (*f)[kPickedBytes] += p.row_bytes == 4 ? 0 : double(p.outer) * p.count * p.row_bytes;
       break;
     }
     case k_choose: {
       const auto& c = as<vireo_mcu_choose>(parameters);
-      (*f)[kChosen] += double(c.rows) * c.columns;
+      (*f)[c.element_bytes == 1   ? kChosen
+           : c.element_bytes == 2 ? kChosenHalves
+                                  : kChosenWords] += double(c.rows) * c.columns;
       break;
     }
     case k_integers: {
       const auto& i = as<vireo_mcu_integers>(parameters);
-      (*f)[kIntegers] += double(i.rows) * i.columns;
+      const double count = double(i.rows) * i.columns;
+      const bool is_half = i.type == VIREO_MCU_HALF || i.type == VIREO_MCU_SIGNED_HALF;
+      const bool is_word = i.type == VIREO_MCU_WORD || i.type == VIREO_MCU_SIGNED_WORD;
+      (*f)[is_half ? kIntegersOfHalf : is_word ? kIntegersOfWord : kIntegers] += count;
+      if (i.what >= VIREO_MCU_INT_DIV && i.what <= VIREO_MCU_INT_MODULUS) (*f)[kIntegersDivided] += count;
+      if (i.what == VIREO_MCU_INT_MIN || i.what == VIREO_MCU_INT_MAX) (*f)[kIntegersChosen] += count;
+      if (i.what == VIREO_MCU_INT_LEFT || i.what == VIREO_MCU_INT_RIGHT) (*f)[kIntegersShifted] += count;
+      if (i.what >= VIREO_MCU_INT_EQUAL) (*f)[kIntegersCompared] += count;
+      (*f)[kIntegerParts] += double(i.rows) * up_to(i.columns, MCU_PART) / MCU_PART;
       break;
     }
-    case k_cast:
-      (*f)[kCast] += as<vireo_mcu_cast>(parameters).count;
+    case k_cast: {
+      const auto& c = as<vireo_mcu_cast>(parameters);
+      static constexpr Feature kInteger[] = {kCast,       kCast,       kCastToHalf, kCastToHalf, kCastToWord,
+                                             kCastToWord, kCastToBool, kCastToLong, kCastToWord};
+      static constexpr Feature kToReal[] = {kCastNarrowReal,   kCastNarrowReal, kCastNarrowReal, kCastNarrowReal,
+                                            kCastUnsignedReal, kCastWordReal,   kCastNarrowReal, kCastLongReal};
+      Feature kind = kInteger[c.to];
+      if (c.to == VIREO_MCU_REAL && c.from != VIREO_MCU_REAL) kind = kToReal[c.from];
+      if (c.from == VIREO_MCU_REAL && c.to != VIREO_MCU_REAL)
+        kind = c.to == VIREO_MCU_BOOL ? kCastRealBool : c.to == VIREO_MCU_LONG ? kCastRealLong : kCastReal;
+      (*f)[kind] += c.count;
       break;
+    }
     case k_greatest: {
       const auto& g = as<vireo_mcu_greatest>(parameters);
       (*f)[kGreatestLines] += double(g.outer) * g.inner;
-      (*f)[kGreatest] += double(g.outer) * g.inner * g.axis;
+      const bool is_word = g.type >= VIREO_MCU_WORD && g.type != VIREO_MCU_BOOL;
+      (*f)[is_word ? kGreatestWords : kGreatest] += double(g.outer) * g.inner * g.axis;
       break;
     }
     case k_pairs: {
@@ -238,9 +339,14 @@ void add_more(uint16_t kernel, const void* parameters, Features* f) {
       (*f)[p.what == VIREO_MCU_POWER ? kRealPowers : kRealPairs] += double(p.rows) * p.columns;
       break;
     }
-    case k_more_function:
-      (*f)[kRealMore] += as<vireo_mcu_more_function>(parameters).count;
+    case k_more_function: {
+      static constexpr Feature kOf[VIREO_MCU_MORE_FUNCTIONS] = {
+          kRealLog,  kRealSine,      kRealSine,    kRealErf,     kRealGelu,    kRealGeluTanh, kRealSoftplus,
+          kRealMish, kRealScaledElu, kRealRounded, kRealRounded, kRealRounded, kRealSigns,    kRealShrunk};
+      const auto& m = as<vireo_mcu_more_function>(parameters);
+      (*f)[kOf[m.what]] += m.count;
       break;
+    }
     case k_reduce_reals: {
       const auto& r = as<vireo_mcu_reduce_reals>(parameters);
       const double results = double(r.kept[0]) * r.kept[1] * r.kept[2];
@@ -252,6 +358,7 @@ void add_more(uint16_t kernel, const void* parameters, Features* f) {
       const auto& n = as<vireo_mcu_norm_reals>(parameters);
       (*f)[kRealNormLines] += n.lines;
       (*f)[kRealNormed] += double(n.lines) * n.count;
+      (*f)[kRealNormSpans] += double(n.lines) * n.count / n.span;
       break;
     }
     case k_resample: {
@@ -322,26 +429,21 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
       break;
     case k_gemm_reals: {
       const auto& g = as<vireo_mcu_gemm_reals>(parameters);
-      add_real_product(1, g.m, g.n, g.k, &f);
-      f[kRealRows] += (g.m == 1 ? 1.0 : up_to(g.m, 4)) * g.k;
+      add_real_product(1, g.m, g.n, g.k, are_bounded(g.bounds), false, &f);
+      f[kRealRows] += (g.m % 4 == 1 ? up_to(g.m - 1, 4) + 1 : up_to(g.m, 4)) * g.k;
       break;
     }
     case k_matmul_reals: {
       const auto& g = as<vireo_mcu_matmul_reals>(parameters);
-      add_real_product(g.batch, g.m, g.n, g.k, &f);
-      f[kRealRows] +=
-          double(g.batch) * ((g.m == 1 ? 1.0 : up_to(g.m, 4)) + 2 * up_to(g.n, 4)) * g.k;  // b is packed, too
+      add_real_product(g.batch, g.m, g.n, g.k, false, false, &f);
+      f[kRealRows] += double(g.batch) * (g.m % 4 == 1 ? up_to(g.m - 1, 4) + 1 : up_to(g.m, 4)) * g.k;
+      f[kRealPacked] += double(g.batch) * up_to(g.n, 4) * g.k;
       break;
     }
     case k_average_reals:
-    case k_max_reals: {
-      const auto& p = as<vireo_mcu_pool_reals>(parameters);
-      const double outputs = double(p.planes) * p.out[0] * p.out[1];
-      f[kernel == k_average_reals ? kRealPoolTaps : kRealMaxTaps] += outputs * p.kernel[0] * p.kernel[1];
-      f[kRealPoolRows] += outputs * p.kernel[0];
-      f[kRealPoolOutputs] += outputs;
+    case k_max_reals:
+      add_real_pool(as<vireo_mcu_pool_reals>(parameters), kernel == k_average_reals, &f);
       break;
-    }
     case k_binary_reals: {
       const auto& b = as<vireo_mcu_binary_reals>(parameters);
       f[kRealBinary] += double(b.rows) * b.columns;
@@ -360,30 +462,19 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
       f[kRealSoftmax] += double(s.outer) * s.axis * s.inner;
       break;
     }
-    case k_conv_wide: {
-      const auto& c = as<vireo_mcu_conv_wide>(parameters);
-      if (c.in_channels == 1 && c.out_channels == 1 && c.kernel[0] * c.kernel[1] <= 32) {
-        const double planes = double(c.batch) * c.groups, outputs = planes * c.out[0] * c.out[1];
-        f[kWideSlides] += outputs * c.kernel[0] * c.kernel[1];
-        f[kWideOutputs] += outputs;
-        f[kWideFilters] += planes;
-        f[kWideBand] += planes * (c.in[0] + 2 * c.pad[0]) * (c.in[1] + 2 * c.pad[1]);
-        break;
-      }
-      const bool point = c.kernel[0] * c.kernel[1] * c.stride[0] * c.stride[1] == 1 && c.pad[0] + c.pad[1] == 0;
-      add_wide(double(c.batch) * c.groups, int64_t{c.in_channels} * c.kernel[0] * c.kernel[1],
-               int64_t{c.out[0]} * c.out[1], c.out_channels, point, core, &f);
+    case k_conv_wide:
+      add_wide_conv(as<vireo_mcu_conv_wide>(parameters), core, &f);
       break;
-    }
     case k_gemm_wide: {
       const auto& g = as<vireo_mcu_gemm_wide>(parameters);
       add_wide(1, g.k, g.m, g.n, false, core, &f);
+      f[kWideMatrix] += up_to(g.m, core.tile) * g.k;
       break;
     }
     case k_average_wide: {
       const auto& p = as<vireo_mcu_pool_wide>(parameters);
       f[kWideAverage] += double(p.planes) * p.out[0] * p.out[1] * p.kernel[0] * p.kernel[1];
-      f[kWideOutputs] += double(p.planes) * p.out[0] * p.out[1];
+      f[kWideLongOutputs] += double(p.planes) * p.out[0] * p.out[1];
       break;
     }
     case k_binary_wide: {
@@ -397,6 +488,7 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
       break;
     case k_move: {
       const auto& m = as<vireo_mcu_move>(parameters);
+      f[kMoves] += 1;
       f[kMovedLines] += vireo_mcu_move_units(&m);
       f[kMoved] += double(vireo_mcu_move_units(&m)) * m.dims[VIREO_MCU_MOVE_AXES - 1];
       break;
@@ -439,7 +531,8 @@ uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, cons
     return at_most(static_cast<double>(instructions_of(f, target)) / units);
   }
   // Units of two kinds; the dearer one counts for both, so that no step takes longer than it was given.
-  double tiles = 0, pairs = f[kConvFilters] + f[kVectorFilters] + f[kGemmFilters] + f[kRealTiles];
+  double tiles = 0;
+  const double pairs = f[kConvFilters] + f[kVectorFilters] + f[kGemmFilters] + f[kRealTiles] + f[kRealSomeTiles];
   if (in_reals) {
     tiles = vireo_mcu_kernel_of(kernel)->units(parameters.data()) - pairs;
   } else if (kernel == k_conv) {
@@ -450,7 +543,8 @@ uint16_t unit_cost(uint16_t kernel, const std::vector<uint8_t>& parameters, cons
     tiles = (as<vireo_mcu_gemm>(parameters.data()).m + core.tile - 1) / core.tile;
   }
   Features widening = {};
-  for (const Feature feature : {kConvPoints, kConvTaps, kConvRows, kGemmElements, kRealElements, kRealTaps}) {
+  for (const Feature feature : {kConvPoints, kConvTaps, kConvRows, kGemmElements, kRealElements, kRealTaps,
+                                kRealTapRows, kRealPositions, kRealRows}) {
     widening[feature] = f[feature];
     f[feature] = 0;
   }

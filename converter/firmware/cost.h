@@ -59,19 +59,32 @@ enum Feature {
   kSoftmaxLines,
   kQuantize,
   kDequantize,
-  kRealProducts,    // of a tile, 16 of them
-  kRealTiles,       // by four channels
-  kRealLines,       // products of one position by four channels
-  kRealElements,    // gathered to tiles, windows of one element
-  kRealTaps,        // of other windows
-  kRealRows,        // of the left matrix
-  kRealDepthwise,   // outputs of 3 x 3 at stride 1
-  kRealWindowTaps,  // of other windows over one plane
-  kRealWindowRows,  // and their rows
-  kRealBand,        // elements copied
+  kRealProducts,      // of a tile, 16 of them
+  kRealTiles,         // by four channels, stored from registers
+  kRealSomeTiles,     // others: parts of tiles, and of four channels
+  kRealLines,         // products of one position by four channels
+  kRealBounded,       // outputs with bounds other than 0
+  kRealElements,      // gathered to tiles, windows of one element
+  kRealTaps,          // of other windows
+  kRealTapRows,       // and their rows
+  kRealPositions,     // and windows
+  kRealRows,          // of the left matrix
+  kRealPacked,        // of the right one
+  kRealDepthwise,     // pairs of outputs of 3 x 3 at stride 1
+  kRealDepthwise1,    // outputs of a last column
+  kRealColumns,       // columns, or pairs of them
+  kRealWindowTaps,    // of other windows over one plane
+  kRealWindowRows,    // and their rows
+  kRealWindowThrees,  // rows of three neighbours
+  kRealWindows,
+  kRealBand,  // elements copied, or four of them
+  kRealBandRows,
+  kRealBandZeros,
   kRealFilters,
   kRealPoolTaps,
+  kRealPoolFours,  // neighbours
   kRealMaxTaps,
+  kRealMaxFours,
   kRealPoolRows,
   kRealPoolOutputs,
   kRealBinary,
@@ -79,37 +92,83 @@ enum Feature {
   kRealOther,     // other functions without exp
   kRealFunction,  // with it
   kRealSoftmax,
-  kWideProducts,  // of a tile, 8 of them
-  kWideBlocks,    // of products of a tile
-  kWideOutputs,
-  kWideWeights,
-  kWidePoints,    // elements of x, windows of one element
-  kWideElements,  // of other windows
-  kWideSlides,    // products of filters over one plane
+  kWideProducts,     // of a tile, 8 of them
+  kWideTiles,        // by pairs of channels
+  kWideBlocks,       // of products of a tile, where their total has 64 bits
+  kWideTails,        // tiles of sums whose products are no multiple of 8, by vectors
+  kWideOutputs,      // of sums of 32 bits
+  kWideLongOutputs,  // of sums of 64
+  kWideWeights,      // widened in the order of the file
+  kWideOddWeights,   // one by one
+  kWidePairs,        // of channels, once a block of positions
+  kWidePoints,       // elements of x, windows of one element
+  kWideElements,     // of other windows, one by one
+  kWideRows,         // of such windows
+  kWideWindows,      // and the windows
+  kWideMatrix,       // elements of a
+  kWide3x3,          // outputs of filters over one plane
+  kWideSlides,       // products of other such filters
+  kWideSlideRows,    // rows of their windows
+  kWideSlideOutputs,
   kWideFilters,
   kWideBand,
+  kWideBandRows,
   kWideAverage,
   kWideBinary,
   kWideQuantize,
   kWideDequantize,
+  kMoves,
   kMoved,  // elements
   kMovedLines,
   kJoinedBytes,
   kJoinedRows,  // of all operands
+  kPicks,
   kPickedRows,
   kPickedBytes,
-  kChosen,
-  kIntegers,
-  kCast,
-  kGreatest,  // elements
+  kChosen,  // bytes
+  kChosenHalves,
+  kChosenWords,
+  kIntegers,         // of bytes
+  kIntegersOfHalf,   // of 16 bits
+  kIntegersOfWord,   // of 32
+  kIntegersDivided,  // what takes more than a sum does
+  kIntegersChosen,   // the lesser, the greater
+  kIntegersShifted,
+  kIntegersCompared,
+  kIntegerParts,
+  kCast,        // integers to 8 bits
+  kCastToHalf,  // to 16
+  kCastToWord,  // to 32
+  kCastToLong,  // to 64
+  kCastToBool,
+  kCastRealBool,
+  kCastNarrowReal,    // from 16 bits and less to float32
+  kCastWordReal,      // from 32
+  kCastUnsignedReal,  // from 32 without a sign
+  kCastLongReal,      // from 64
+  kCastReal,          // from float32 to integers
+  kCastRealLong,      // to 64 bits
+  kGreatest,          // elements of 16 bits and less
+  kGreatestWords,     // others
   kGreatestLines,
   kRealPairs,
   kRealPowers,
-  kRealMore,     // functions that real_functions.c has not
+  kRealLog,
+  kRealSine,
+  kRealErf,
+  kRealGelu,
+  kRealGeluTanh,
+  kRealSoftplus,
+  kRealMish,
+  kRealScaledElu,
+  kRealRounded,  // to whole numbers
+  kRealSigns,
+  kRealShrunk,
   kRealReduced,  // elements
   kRealReducedResults,
   kRealNormed,  // elements
   kRealNormLines,
+  kRealNormSpans,  // elements with one scale
   kRealResampled,  // products
   kRealResampledRows,
   kRealGates,     // products of recurrent cells

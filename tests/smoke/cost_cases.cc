@@ -128,7 +128,7 @@ void others() {
 
 // Float32: for cores with a floating-point unit.
 void reals() {
-  const vireo_mcu_bounds relu = {0, INFINITY};
+  const vireo_mcu_bounds relu = {0, INFINITY}, clip = {0, 6};
   const auto wide = [&](const vireo_mcu_conv& c) {
     vireo_mcu_conv_reals r = {};
     r.batch = 1, r.groups = c.groups, r.in_channels = c.in_channels, r.out_channels = c.out_channels;
@@ -136,10 +136,10 @@ void reals() {
       r.in[a] = c.in[a], r.out[a] = c.out[a], r.kernel[a] = c.kernel[a], r.stride[a] = c.stride[a];
       r.dilation[a] = c.dilation[a], r.pad[a] = c.pad[a];
     }
-    r.bounds = relu;
+    r.bounds = cases.size() % 5 == 4 ? clip : relu;
     return r;
   };
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 48; ++i) {
     const int32_t kernel = i % 2 == 0 ? 1 : pick(2, 5);
     vireo_mcu_conv c = window(pick(3, 24), pick(3, 24), kernel, kernel > 1 && i % 4 == 3 ? 2 : 1);
     c.groups = i % 10 == 9 ? 2 : 1;
@@ -167,15 +167,19 @@ void reals() {
   for (int i = 0; i < 12; ++i) {
     const vireo_mcu_gemm_reals g = {i % 2 == 0 ? 1 : pick(2, 16), pick(2, 48), pick(8, 96), relu};
     add(k_gemm_reals, g, g.k);
-    vireo_mcu_pool_reals p = {};
-    p.planes = pick(2, 32);
-    const bool whole = i % 4 < 2;
-    const int32_t size = whole ? pick(2, 12) : pick(4, 12), kernel = whole ? size : pick(2, 3);
-    for (int a = 0; a < 2; ++a) {
-      p.in[a] = size, p.kernel[a] = kernel, p.stride[a] = whole ? 1 : 2, p.dilation[a] = 1;
-      p.out[a] = (size - kernel) / p.stride[a] + 1;
+    const vireo_mcu_matmul_reals mm = {pick(1, 3), pick(1, 12), pick(2, 24), pick(4, 48), 0, 0};
+    add(k_matmul_reals, mm, mm.k);
+    for (int n = 0; n < 2; ++n) {
+      vireo_mcu_pool_reals p = {};
+      p.planes = pick(2, 32);
+      const bool whole = i % 4 < 2;
+      const int32_t size = whole ? pick(2, 12) : pick(4, 12), kernel = whole ? size : pick(2, 3);
+      for (int a = 0; a < 2; ++a) {
+        p.in[a] = size, p.kernel[a] = kernel, p.stride[a] = whole ? 1 : 2, p.dilation[a] = 1;
+        p.out[a] = (size - kernel) / p.stride[a] + 1;
+      }
+      add(n == 0 ? k_average_reals : k_max_reals, p);
     }
-    add(i % 2 == 0 ? k_average_reals : k_max_reals, p);
     const int32_t columns = pick(8, 300);
     add(k_binary_reals, vireo_mcu_binary_reals{pick(1, 12), columns, columns, 1, columns, 1, i % 3});
     add(k_function,
@@ -189,12 +193,13 @@ void reals() {
 // Codes of 16 bits.
 void wide() {
   const vireo_mcu_codes codes = {0, -32768, 32767};
-  for (int i = 0; i < 48; ++i) {
-    const int32_t kernel = i % 3 == 0 ? 3 : 1;
-    const vireo_mcu_conv c = window(pick(3, 16), pick(3, 16), kernel, 1);
+  for (int i = 0; i < 72; ++i) {
+    const int32_t kernel = i % 12 == 9 ? 4 : i % 3 == 0 ? 3 : 1;
+    const vireo_mcu_conv c = window(pick(3, 16), pick(3, 16), kernel, i % 18 == 6 ? 2 : 1);
     vireo_mcu_conv_wide r = {};
     std::memcpy(&r, &c, offsetof(vireo_mcu_conv_wide, x_zero));
-    r.groups = i % 6 == 3 ? pick(2, 16) : 1;
+    r.groups = i % 6 == 3 || i % 24 == 18 ? pick(2, 16) : 1;
+    r.x_zero = i % 5 == 4 ? 77 : 0;
     r.in_channels = r.groups > 1 ? 1 : i % 4 < 2 ? 4 * pick(1, 12) : pick(4, 48);
     r.out_channels = r.groups > 1 ? 1 : pick(4, 48);
     r.codes = codes;
@@ -206,7 +211,7 @@ void wide() {
     }
     add(k_conv_wide, r, k);
   }
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 16; ++i) {
     const vireo_mcu_gemm_wide g = {
         i % 2 == 0 ? 1 : pick(2, 16), pick(2, 48), pick(8, 300), 0, codes, VIREO_MCU_I16, VIREO_MCU_I16, 0, 0};
     add(k_gemm_wide, g, g.k);
@@ -231,22 +236,34 @@ void moves() {
   }
 }
 
-// What chooses elements, integers, and the other float32 kernels.
+// Integers of each type by each operation, casts between all types, and functions: one after the other.
+void by_kind() {
+  for (int i = 0; i < 48; ++i) {
+    const auto what = static_cast<uint8_t>(i % VIREO_MCU_INT_OPERATIONS), type = static_cast<uint8_t>(i % 6);
+    const int32_t columns = pick(8, 300);
+    add(k_integers, vireo_mcu_integers{pick(1, 12), columns, columns, 1, columns, 1, what, type, {}});
+  }
+  for (int from = 0; from < VIREO_MCU_TYPES; ++from) {
+    for (int to = 0; to < VIREO_MCU_TYPES; ++to) {
+      if (from == to) continue;
+      add(k_cast, vireo_mcu_cast{pick(50, 700), static_cast<uint8_t>(from), static_cast<uint8_t>(to), {}});
+    }
+  }
+  for (int i = 0; i < 2 * VIREO_MCU_MORE_FUNCTIONS; ++i)
+    add(k_more_function, vireo_mcu_more_function{pick(50, 1500), i / 2, 1, 1, 1});
+}
+
+// What chooses elements, and the other float32 kernels.
 void more() {
-  for (int i = 0; i < 8; ++i) {
-    const int32_t columns = pick(8, 300), rows = pick(1, 12), count = pick(50, 1500);
+  for (int i = 0; i < 12; ++i) {
+    const int32_t columns = pick(8, 300), rows = pick(1, 12);
     const int32_t bytes = i % 2 == 0 ? 4 : 4 * pick(2, 60);
     add(k_pick, vireo_mcu_pick{pick(1, 6), pick(4, 60), pick(4, 60), bytes, {0, 0}, 4, 1, 0, 0});
     add(k_choose, vireo_mcu_choose{rows, columns, {columns, columns, 0}, {1, 1, 1}, 1 << i % 3});
-    const auto what = static_cast<uint8_t>(i % 4 == 3 ? VIREO_MCU_INT_MAX : VIREO_MCU_INT_ADD);
-    const uint8_t types[] = {VIREO_MCU_SIGNED_BYTE, VIREO_MCU_SIGNED_HALF, VIREO_MCU_SIGNED_WORD};
-    add(k_integers, vireo_mcu_integers{rows, columns, columns, 1, columns, 1, what, types[i % 3], {}});
-    add(k_cast, vireo_mcu_cast{count, types[i % 3], VIREO_MCU_SIGNED_WORD, {}});
-    add(k_greatest, vireo_mcu_greatest{pick(1, 6), pick(4, 100), pick(1, 8), types[i % 3], 0, 0, 0});
+    const uint8_t types[] = {VIREO_MCU_SIGNED_BYTE, VIREO_MCU_SIGNED_HALF, VIREO_MCU_SIGNED_WORD, VIREO_MCU_REAL};
+    add(k_greatest, vireo_mcu_greatest{pick(1, 6), pick(4, 100), pick(1, 8), types[i % 4], 0, 0, 0});
     add(k_pairs, vireo_mcu_binary_reals{rows, columns, columns, 1, columns, 1, i % 2});
     add(k_pairs, vireo_mcu_binary_reals{rows, columns, columns, 1, 0, 0, VIREO_MCU_POWER});
-    const int32_t kinds[] = {VIREO_MCU_GELU, VIREO_MCU_SIN, VIREO_MCU_SOFTPLUS, VIREO_MCU_LOG};
-    add(k_more_function, vireo_mcu_more_function{count, kinds[i % 4], 1, 1, 1});
     const int32_t axis = pick(4, 60), inner = i % 2 == 0 ? 1 : pick(2, 12);
     add(k_reduce_reals, vireo_mcu_reduce_reals{{1, rows, inner},
                                                {0, axis * inner, 1},
@@ -264,6 +281,18 @@ void more() {
   }
 }
 
+const char* name_of(uint16_t kernel) {
+  switch (kernel) {
+#define VIREO_MCU_KERNEL(number, name) \
+  case number:                         \
+    return #name;
+#include "delegates/mcu/plan/kernels.def"
+#undef VIREO_MCU_KERNEL
+    default:
+      return "none";
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -274,6 +303,7 @@ int main(int argc, char** argv) {
   reals();
   wide();
   moves();
+  by_kind();
   more();
   std::FILE* const header = std::fopen(argv[1], "w");
   std::FILE* const features = std::fopen(argv[2], "w");
@@ -290,7 +320,7 @@ int main(int argc, char** argv) {
   std::fprintf(header, "};\n");
   for (const char* core : {"cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"}) {
     for (const Case& c : cases) {
-      std::fprintf(features, "%s", core);
+      std::fprintf(features, "%s %s", core, name_of(c.kernel));
       for (const double f : features_of(c.kernel, c.parameters.data(), *find_core(core)))
         std::fprintf(features, " %.17g", f);
       std::fprintf(features, "\n");

@@ -30,11 +30,13 @@ enum {
   kFirstOfWide = 20,
   kAverageWide = 22,
   kQuantizeWide = 24,
+  kMatmulReals = 28,
   kPick = 29,
+  kCast = 32,
   kFirstOfMoreReals = 34
 }; /* delegates/mcu/plan/kernels.def */
 static int is_real(uint32_t kernel) {
-  return (kernel >= kFirstOfReals && kernel <= kLastOfReals) || kernel >= kFirstOfMoreReals;
+  return (kernel >= kFirstOfReals && kernel <= kLastOfReals) || kernel == kMatmulReals || kernel >= kFirstOfMoreReals;
 }
 
 int main(void) {
@@ -67,6 +69,13 @@ int main(void) {
                                     : 1 + (b * 7919) % 4096;
           memcpy(at + b, &word, 4);
         }
+      }
+      const uint32_t from = kCases[i].parameters[1] & 255; /* of a cast: numbers as models have them */
+      for (uint32_t b = 0; kCases[i].kernel == kCast && o == 0 && from >= 7 && b < bytes[o]; b += 4) {
+        uint32_t word;
+        memcpy(&word, at + b, 4);
+        word = from == 8 ? 0x42000000u + (word & 0x3FFFFFu) : b % 8 == 0 ? word >> 16 : 0;
+        memcpy(at + b, &word, 4);
       }
       for (uint32_t b = 0; kCases[i].kernel == kPick && o == 1 && b < bytes[o]; b += 4) { /* rows that are there */
         const uint32_t row = b / 4 % 4;

@@ -140,47 +140,60 @@ void vireo_mcu_softmax_reals_run(const vireo_mcu_softmax_reals* s, const float* 
 
 /* Positions of x along an axis that output o sees, and how many when the padding counts. */
 typedef struct {
-  int32_t from, end, padded;
+  int32_t from, count, padded;
 } taps;
 static taps taps_of(const vireo_mcu_pool_reals* p, int axis, int32_t o) {
   const int32_t step = p->dilation[axis], first = o * p->stride[axis] - p->pad[axis];
-  taps t = {first, first, 0};
-  int began = 0;
+  taps t = {0, 0, 0};
   for (int32_t k = 0, i = first; k < p->kernel[axis]; ++k, i += step) {
     if (i < p->in[axis] + p->pad_end[axis]) ++t.padded;
     if (i < 0 || i >= p->in[axis]) continue;
-    if (!began) t.from = i, began = 1;
-    t.end = i + step;
+    if (t.count++ == 0) t.from = i;
   }
-  if (!began) t.end = t.from;
   return t;
 }
 
+MCU_INLINE float greater(float most, float v) { return v > most || v != v ? v : most; }
+/* rows of `columns` elements, which are `right` apart. */
+MCU_INLINE float window(const float* x, int32_t rows, int32_t columns, int32_t down, int32_t right, int average) {
+  float of = average ? 0 : mcu_of_bits(0xFF800000u);
+  for (; rows > 0; --rows, x += down) {
+    const float* at = x;
+    int32_t n = columns;
+    if (right == 1) {
+      for (; n >= 4; n -= 4, at += 4) {
+        const float v0 = at[0], v1 = at[1], v2 = at[2], v3 = at[3];
+        if (average) {
+          of += v0, of += v1, of += v2, of += v3;
+        } else {
+          of = greater(greater(greater(greater(of, v0), v1), v2), v3);
+        }
+      }
+    }
+    for (; n > 0; --n, at += right) {
+      const float v = *at;
+      of = average ? of + v : greater(of, v);
+    }
+  }
+  return of;
+}
 MCU_INLINE void pool(const vireo_mcu_pool_reals* p, const float* x, float* y, vireo_mcu_units units, int average) {
-  const int32_t plane = p->in[0] * p->in[1], out_plane = p->out[0] * p->out[1];
+  const int32_t row = p->in[1], plane = p->in[0] * row, out_plane = p->out[0] * p->out[1];
   const int32_t first = (int32_t)units.from, end = units.to < (uint32_t)p->planes ? (int32_t)units.to : p->planes;
-  const int32_t down = p->dilation[0], right = p->dilation[1];
   y += first * out_plane;
+  x += first * plane;
   for (int32_t oy = 0; oy < p->out[0]; ++oy) {
     const taps ty = taps_of(p, 0, oy);
     for (int32_t ox = 0; ox < p->out[1]; ++ox, ++y) {
       const taps tx = taps_of(p, 1, ox);
+      int32_t rows = ty.count, columns = tx.count;
+      const float count = (float)(p->count_padding ? ty.padded * tx.padded : rows * columns);
+      if (columns == row && p->dilation[0] == 1) columns *= rows, rows = 1; /* behind one another */
+      const float* from = x + (ty.from * row + tx.from);
       float* to = y;
-      for (int32_t n = first; n < end; ++n, to += out_plane) {
-        float sum = 0, most = mcu_of_bits(0xFF800000u);
-        int32_t count = 0;
-        for (int32_t iy = ty.from; iy < ty.end; iy += down) {
-          const float* const row = x + n * plane + iy * p->in[1];
-          for (int32_t ix = tx.from; ix < tx.end; ix += right, ++count) {
-            const float v = row[ix];
-            if (average) {
-              sum += v;
-            } else if (v > most || v != v) {
-              most = v;
-            }
-          }
-        }
-        *to = average ? sum / (float)(p->count_padding ? ty.padded * tx.padded : count) : most;
+      for (int32_t n = first; n < end; ++n, to += out_plane, from += plane) {
+        const float of = window(from, rows, columns, p->dilation[0] * row, p->dilation[1], average);
+        *to = average ? of / count : of;
       }
     }
   }

@@ -1,15 +1,16 @@
 /* Products of float32: reals.h says in which order. */
-#include <float.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "delegates/mcu/kernels/lanes.h"
-#include "delegates/mcu/kernels/reals.h"
+#include "delegates/mcu/kernels/real_bits.h"
 
 enum { kTile = 4 };
 
-#if defined(__arm__) && defined(__ARM_FP) && defined(__OPTIMIZE__) && !defined(__clang__)
-/* 33.5 instructions for 16 products: 16 sums, 8 of x, 4 of w and 4 products take all 32 registers. A product and a sum
+/* [groups of 4 channels][4 channels][4 positions] of k >= 1 products and a bias, at least 0 if `relu`; channels are
+ * `step` elements apart in y. And one position of 4 channels, without a bound. */
+#if VIREO_MCU_REALS_ASM
+/* 33.5 instructions for 16 products: 16 sums, 4 of x, 8 of w and 4 products take all 32 registers. A product and a sum
  * take a cycle each, vmla three, on a Cortex-M4. A sum follows its product by 4 instructions, so that none waits. */
 #define MUL(y0, y1, y2, y3, v)                                                                                    \
   "vmul.f32 " y0 ", " v ", s24\n vmul.f32 " y1 ", " v ", s25\n vmul.f32 " y2 ", " v ", s26\n vmul.f32 " y3 ", " v \
@@ -18,64 +19,132 @@ enum { kTile = 4 };
   "vadd.f32 " y0 ", " y0 ", s28\n vadd.f32 " y1 ", " y1 ", s29\n vadd.f32 " y2 ", " y2 ", s30\n vadd.f32 " y3 ", " y3 \
   ", s31\n"
 #define SUM(y0, y1, y2, y3, v) MUL("s28", "s29", "s30", "s31", v) ADD(y0, y1, y2, y3)
-#define STEP(x0, x1, x2, x3)                                                                  \
-  "vldmia %[w]!, {s24-s27}\n" SUM("s0", "s1", "s2", "s3", x0) SUM("s4", "s5", "s6", "s7", x1) \
-      SUM("s8", "s9", "s10", "s11", x2) SUM("s12", "s13", "s14", "s15", x3)
-#define TWO_STEPS "vldmia %[x]!, {s16-s23}\n" STEP("s16", "s17", "s18", "s19") STEP("s20", "s21", "s22", "s23")
-#define LOWER(v) "vcmpe.f32 " v ", s20\n vmrs APSR_nzcv, FPSCR\n it mi\n vmovmi.f32 " v ", s20\n"
-/* sums: [4 positions][4 channels] of k >= 1 products and a bias, at least `low`. The first step has products alone. */
-static void sum_tile(const float* x, const float* w, int32_t k, const float* bias, float low, float* sums) {
-  const float* end = w + 4 + 4 * ((k - 1) & 3);
+#define STEP(w0, w1, w2, w3)                                                                  \
+  "vldmia %[x]!, {s24-s27}\n" SUM("s0", "s1", "s2", "s3", w0) SUM("s4", "s5", "s6", "s7", w1) \
+      SUM("s8", "s9", "s10", "s11", w2) SUM("s12", "s13", "s14", "s15", w3)
+#define ONE_STEP "vldmia %[w]!, {s16-s19}\n" STEP("s16", "s17", "s18", "s19")
+#define TWO_STEPS "vldmia %[w]!, {s16-s23}\n" STEP("s16", "s17", "s18", "s19") STEP("s20", "s21", "s22", "s23")
+#define BIAS(y0, y1, y2, y3, b)                                                                                     \
+  "vadd.f32 " y0 ", " y0 ", " b "\n vadd.f32 " y1 ", " y1 ", " b "\n vadd.f32 " y2 ", " y2 ", " b "\n vadd.f32 " y3 \
+  ", " y3 ", " b "\n"
+#define STORE(all) "vstmia %[y], {" all "}\n add %[y], %[step]\n"
+/* As words: a sign clears all bits. */
+#define SIGN(r) "bic " r ", " r ", " r ", asr #31\n"
+#define RELU(y0, y1, y2, y3)                                                                     \
+  "vmov r0, r1, " y0 ", " y1 "\n vmov r2, r3, " y2 ", " y3 "\n" SIGN("r0") SIGN("r1") SIGN("r2") \
+      SIGN("r3") "stmia %[y], {r0-r3}\n add %[y], %[step]\n"
+enum { kTwoStepsBytes = 4 * 67 }; /* of code */
+static void sum_tiles(const float* x, int32_t k, const float* w, const float* bias, int32_t groups, int relu, float* y,
+                      int32_t step) {
+  /* Groups that follow, whether k is even, and whether a bound is 0. The first step has products alone, then comes one
+   * where k is even, then a loop of four times two, which is entered where all that follow end with its end. */
+  int32_t left = 4 * (groups - 1) + 2 * (k % 2 == 0) + relu;
+  register const float* at __asm__("r0");
+  uint32_t entry = (uint32_t)(-((k - 1) >> 1) & 3) * kTwoStepsBytes + 1;
+  const uint32_t was = mcu_plain_nans();
   __asm__ volatile(
-      "vldmia %[x]!, {s16-s19}\n vldmia %[w]!, {s24-s27}\n" MUL("s0", "s1", "s2", "s3", "s16") MUL(
-          "s4", "s5", "s6", "s7", "s17") MUL("s8", "s9", "s10", "s11", "s18")
-          MUL("s12", "s13", "s14", "s15", "s19") "cmp %[w], %[end]\n beq 2f\n 1:\n vldmia %[x]!, {s16-s19}\n" STEP(
-              "s16", "s17", "s18",
-              "s19") "cmp %[w], %[end]\n bne 1b\n 2:\n cmp %[w], %[all]\n beq 4f\n 3:\n" TWO_STEPS TWO_STEPS
-                     "cmp %[w], %[all]\n bne 3b\n 4:\n vldmia %[bias], {s16-s19}\n vmov s20, %[low]\n"
-                     "vadd.f32 s0, s0, s16\n vadd.f32 s1, s1, s17\n vadd.f32 s2, s2, s18\n vadd.f32 s3, s3, s19\n"
-                     "vadd.f32 s4, s4, s16\n vadd.f32 s5, s5, s17\n vadd.f32 s6, s6, s18\n vadd.f32 s7, s7, s19\n"
-                     "vadd.f32 s8, s8, s16\n vadd.f32 s9, s9, s17\n vadd.f32 s10, s10, s18\n vadd.f32 s11, s11, s19\n"
-                     "vadd.f32 s12, s12, s16\n vadd.f32 s13, s13, s17\n vadd.f32 s14, s14, s18\n vadd.f32 s15, s15, "
-                     "s19\n" LOWER("s0") LOWER("s1") LOWER("s2") LOWER("s3") LOWER("s4") LOWER("s5") LOWER("s6")
-                         LOWER("s7") LOWER("s8") LOWER("s9") LOWER("s10") LOWER("s11") LOWER("s12") LOWER("s13")
-                             LOWER("s14") LOWER("s15") "vstmia %[sums], {s0-s15}\n"
+      "adr.w r1, 4f\n add %[entry], r1\n"
+      "1:\n mov %[x], %[start]\n vldmia %[x]!, {s24-s27}\n vldmia %[w]!, {s16-s19}\n" MUL("s0", "s1", "s2", "s3", "s16")
+          MUL("s4", "s5", "s6", "s7", "s17") MUL("s8", "s9", "s10", "s11", "s18")
+              MUL("s12", "s13", "s14", "s15",
+                  "s19") "tst %[left], #2\n beq 3f\n" ONE_STEP
+                         "3:\n cmp %[x], %[all]\n beq 5f\n bx %[entry]\n 4:\n" TWO_STEPS TWO_STEPS TWO_STEPS TWO_STEPS
+                         "cmp %[x], %[all]\n bne 4b\n 5:\n vldmia %[bias]!, {s16-s19}\n tst %[left], #1\n" BIAS(
+                             "s0", "s1", "s2", "s3", "s16") BIAS("s4", "s5", "s6", "s7", "s17")
+                             BIAS("s8", "s9", "s10", "s11", "s18")
+                                 BIAS("s12", "s13", "s14", "s15", "s19") "bne 6f\n" STORE("s0-s3") STORE("s4-s7")
+                                     STORE("s8-s11") STORE("s12-s15") "b 7f\n 6:\n" RELU("s0", "s1", "s2", "s3")
+                                         RELU("s4", "s5", "s6", "s7") RELU("s8", "s9", "s10", "s11")
+                                             RELU("s12", "s13", "s14", "s15") "7:\n subs %[left], #4\n bge 1b\n"
+      : [x] "=&r"(at), [w] "+r"(w), [bias] "+r"(bias), [y] "+r"(y), [left] "+r"(left), [entry] "+r"(entry)
+      : [start] "r"(x), [all] "r"(x + 4 * k), [step] "r"(4 * step)
+      : "cc", "memory", "r1", "r2", "r3", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11",
+        "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27",
+        "s28", "s29", "s30", "s31");
+  mcu_set_nans(was);
+}
+
+/* 20 instructions for 8 products. */
+#define LINE(v, w0, w1, w2, w3)                                                                                    \
+  "vmul.f32 s4, " v ", " w0 "\n vmul.f32 s5, " v ", " w1 "\n vmul.f32 s6, " v ", " w2 "\n vmul.f32 s7, " v ", " w3 \
+  "\n vadd.f32 s0, s0, s4\n vadd.f32 s1, s1, s5\n vadd.f32 s2, s2, s6\n vadd.f32 s3, s3, s7\n"
+static void sum_line(const float* x, const float* w, int32_t k, const float* bias, float* sums) {
+  const float* const end = x + k;
+  __asm__ volatile(
+      "vldmia %[x]!, {s8}\n vldmia %[w]!, {s16-s19}\n vmul.f32 s0, s8, s16\n vmul.f32 s1, s8, s17\n"
+      "vmul.f32 s2, s8, s18\n vmul.f32 s3, s8, s19\n tst %[k], #1\n bne 1f\n"
+      "vldmia %[x]!, {s8}\n vldmia %[w]!, {s16-s19}\n" LINE("s8", "s16", "s17", "s18", "s19")
+      "1:\n cmp %[x], %[end]\n beq 3f\n 2:\n vldmia %[x]!, {s8-s9}\n vldmia %[w]!, {s16-s23}\n"
+      LINE("s8", "s16", "s17", "s18", "s19") LINE("s9", "s20", "s21", "s22", "s23") "cmp %[x], %[end]\n bne 2b\n 3:\n"
+      "vldmia %[bias], {s16-s19}\n vadd.f32 s0, s0, s16\n vadd.f32 s1, s1, s17\n vadd.f32 s2, s2, s18\n"
+      "vadd.f32 s3, s3, s19\n vstmia %[sums], {s0-s3}\n"
       : [x] "+r"(x), [w] "+r"(w)
-      : [end] "r"(end), [all] "r"(w + 4 * k), [sums] "r"(sums), [bias] "r"(bias), [low] "r"(low)
-      : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14",
-        "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30",
-        "s31");
+      : [k] "r"(k), [end] "r"(end), [bias] "r"(bias), [sums] "r"(sums)
+      : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s16", "s17", "s18", "s19", "s20",
+        "s21", "s22", "s23");
 }
 #else
-#define ROW(s, v) s##0 += (v)*w0, s##1 += (v)*w1, s##2 += (v)*w2, s##3 += (v)*w3
-#define PUT(to, s)                                                                          \
-  (to)[0] = mcu_at_least(s##0 + bias[0], low), (to)[1] = mcu_at_least(s##1 + bias[1], low), \
-  (to)[2] = mcu_at_least(s##2 + bias[2], low), (to)[3] = mcu_at_least(s##3 + bias[3], low)
-static void sum_tile(const float* x, const float* w, int32_t k, const float* bias, float low, float* sums) {
-  const float* const end = w + 4 * k;
-  float w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3], v0 = x[0], v1 = x[1], v2 = x[2], v3 = x[3];
-  float a0 = v0 * w0, a1 = v0 * w1, a2 = v0 * w2, a3 = v0 * w3, b0 = v1 * w0, b1 = v1 * w1, b2 = v1 * w2, b3 = v1 * w3;
-  float c0 = v2 * w0, c1 = v2 * w1, c2 = v2 * w2, c3 = v2 * w3, d0 = v3 * w0, d1 = v3 * w1, d2 = v3 * w2, d3 = v3 * w3;
-  for (w += 4; w != end; w += 4) {
-    x += 4;
-    w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
-    v0 = x[0], v1 = x[1], v2 = x[2], v3 = x[3];
-    ROW(a, v0), ROW(b, v1), ROW(c, v2), ROW(d, v3);
-  }
-  PUT(sums, a), PUT(sums + 4, b), PUT(sums + 8, c), PUT(sums + 12, d);
-}
+/* Compilers move all 16 products to the front, where there are too few registers for them; not across this. */
+#if defined(__riscv_flen) && defined(__OPTIMIZE__)
+#define BEHIND(sum, v) __asm__ volatile("" : "+f"(sum), "+f"(v) : : "memory")
+#else
+#define BEHIND(sum, v) (void)0
 #endif
-
-/* One position. */
-static void sum_line(const float* x, const float* w, int32_t k, const float* bias, float low, float* sums) {
+#define ROW(s, v) s##0 += (v)*w0, s##1 += (v)*w1, s##2 += (v)*w2, s##3 += (v)*w3
+#define STEP(i)                                                  \
+  do {                                                           \
+    w0 = w[4 * (i)], w1 = w[4 * (i) + 1], w2 = w[4 * (i) + 2];   \
+    w3 = w[4 * (i) + 3], v0 = at[4 * (i)], v1 = at[4 * (i) + 1]; \
+    v2 = at[4 * (i) + 2], v3 = at[4 * (i) + 3];                  \
+    ROW(a, v0);                                                  \
+    BEHIND(a3, v1);                                              \
+    ROW(b, v1);                                                  \
+    BEHIND(b3, v2);                                              \
+    ROW(c, v2);                                                  \
+    BEHIND(c3, v3);                                              \
+    ROW(d, v3);                                                  \
+  } while (0)
+#define PUT(at, s, add)                                                                     \
+  do {                                                                                      \
+    const float p0 = a##s + (add), p1 = b##s + (add), p2 = c##s + (add), p3 = d##s + (add); \
+    float* const to = y + (at)*step;                                                        \
+    to[0] = relu ? mcu_at_least(p0, 0) : p0, to[1] = relu ? mcu_at_least(p1, 0) : p1;       \
+    to[2] = relu ? mcu_at_least(p2, 0) : p2, to[3] = relu ? mcu_at_least(p3, 0) : p3;       \
+  } while (0)
+static void sum_tiles(const float* x, int32_t k, const float* w, const float* bias, int32_t groups, int relu, float* y,
+                      int32_t step) {
+  const float* const end = x + 4 * k;
+  for (; groups > 0; --groups, bias += 4, y += 4 * step) {
+    const float* at = x;
+    float w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3], v0 = x[0], v1 = x[1], v2 = x[2], v3 = x[3];
+    float a0 = v0 * w0, a1 = v0 * w1, a2 = v0 * w2, a3 = v0 * w3, b0 = v1 * w0, b1 = v1 * w1, b2 = v1 * w2;
+    float b3 = v1 * w3, c0 = v2 * w0, c1 = v2 * w1, c2 = v2 * w2, c3 = v2 * w3, d0 = v3 * w0, d1 = v3 * w1;
+    float d2 = v3 * w2, d3 = v3 * w3;
+    w += 4, at += 4;
+    if (k % 2 == 0) {
+      STEP(0);
+      w += 4, at += 4;
+    }
+    for (; at != end; at += 8, w += 8) {
+      STEP(0);
+      BEHIND(d3, a0);
+      STEP(1);
+    }
+    PUT(0, 0, bias[0]);
+    PUT(1, 1, bias[1]);
+    PUT(2, 2, bias[2]);
+    PUT(3, 3, bias[3]);
+  }
+}
+static void sum_line(const float* x, const float* w, int32_t k, const float* bias, float* sums) {
   float v = *x, a = v * w[0], b = v * w[1], c = v * w[2], d = v * w[3];
   for (const float* const end = x + k; ++x != end;) {
     w += 4, v = *x;
     a += v * w[0], b += v * w[1], c += v * w[2], d += v * w[3];
   }
-  sums[0] = mcu_at_least(a + bias[0], low), sums[1] = mcu_at_least(b + bias[1], low);
-  sums[2] = mcu_at_least(c + bias[2], low), sums[3] = mcu_at_least(d + bias[3], low);
+  sums[0] = a + bias[0], sums[1] = b + bias[1], sums[2] = c + bias[2], sums[3] = d + bias[3];
 }
+#endif
 
 /* Where a product's tiles lie. */
 typedef struct {
@@ -85,35 +154,43 @@ typedef struct {
   const vireo_mcu_bounds* bounds;
 } product;
 
-/* Four channels from c on, of the tile in scratch memory. y: of channel 0 at its first position. */
-static void multiply(const product* p, int32_t c, int32_t count, const float* tile, float* y) {
-  static const float kNone[4];
-  float sums[16], some[4];
+/* Channels of one group, or the last positions: by way of an array. */
+static void multiply_some(const product* p, int32_t c, int32_t count, const float* tile, float* y) {
+  float sums[16], bias[4] = {0, 0, 0, 0};
   const float* const w = p->w + c * p->k;
-  const int32_t channels = p->channels - c < 4 ? p->channels - c : 4, step = p->y_position;
-  const float *add = p->bias != NULL ? p->bias + c : kNone, high = p->bounds->high;
-  if (p->bias != NULL && channels < 4) {
-    for (int32_t j = 0; j < 4; ++j) some[j] = add[j < channels ? j : 0];
-    add = some;
-  }
+  const int32_t channels = p->channels - c < 4 ? p->channels - c : 4, width = count == 1 ? 1 : kTile;
+  for (int32_t j = 0; p->bias != NULL && j < channels; ++j) bias[j] = p->bias[c + j];
   if (count == 1) {
-    sum_line(tile, w, p->k, add, p->bounds->low, sums);
+    sum_line(tile, w, p->k, bias, sums);
   } else {
-    sum_tile(tile, w, p->k, add, p->bounds->low, sums);
+    sum_tiles(tile, p->k, w, bias, 1, mcu_is_relu(p->bounds), sums, kTile);
   }
-  if (high <= FLT_MAX) {
-    for (int i = 0; i < 4 * count; ++i) sums[i] = sums[i] > high ? high : sums[i];
+  if (count == 1 || mcu_has_bounds(p->bounds)) {
+    for (int32_t i = 0; i < 4 * width; ++i) sums[i] = mcu_bounded(sums[i], p->bounds);
   }
-  y += c * p->y_channel;
-  const float *s = sums, *const end = sums + channels;
-  const int32_t to_next = p->y_channel;
-  if (count == kTile && step == 1) {
-    for (; s != end; ++s, y += to_next) y[0] = s[0], y[1] = s[4], y[2] = s[8], y[3] = s[12];
-  } else {
-    for (; s != end; ++s, y += to_next) {
-      for (int32_t i = 0; i < count; ++i) y[i * step] = s[4 * i];
+  const int32_t to_channel = p->y_channel, to_position = p->y_position;
+  y += c * to_channel;
+  for (const float *s = sums, *const end = sums + channels * width; s != end; s += width, y += to_channel) {
+    float* to = y;
+    for (int32_t i = 0; i < count; ++i, to += to_position) *to = s[i];
+  }
+}
+
+/* Groups of four channels, of the tile in scratch memory. y: of channel 0 at its first position. */
+static void multiply(const product* p, int32_t group, int32_t end, int32_t count, const float* tile, float* y) {
+  const int32_t whole = p->channels / 4 < end ? p->channels / 4 : end;
+  if (count == kTile && p->y_position == 1 && p->bias != NULL && group < whole) {
+    float* to = y + 4 * group * p->y_channel;
+    sum_tiles(tile, p->k, p->w + 4 * group * p->k, p->bias + 4 * group, whole - group, mcu_is_relu(p->bounds), to,
+              p->y_channel);
+    if (mcu_has_bounds(p->bounds)) {
+      for (int32_t c = 4 * group; c < 4 * whole; ++c, to += p->y_channel) {
+        for (int32_t i = 0; i < kTile; ++i) to[i] = mcu_bounded(to[i], p->bounds);
+      }
     }
+    group = whole;
   }
+  for (; group < end; ++group) multiply_some(p, 4 * group, count, tile, y);
 }
 
 static uint32_t groups_of_4(int32_t channels) { return ((uint32_t)channels + 3) / 4; }
@@ -138,29 +215,38 @@ int vireo_mcu_conv_reals_in_place(const vireo_mcu_conv_reals* c) {
 
 /* [k][positions of a tile], where there is one position [k]. */
 static void gather(const vireo_mcu_conv_reals* c, const float* x, int32_t first, int32_t count, float* to) {
-  const int32_t plane = c->in[0] * c->in[1];
+  const int32_t plane = c->in[0] * c->in[1], row = c->in[1], right = c->dilation[1], columns = c->kernel[1];
   if (is_point(c) && count == kTile) {
     x += first;
-    for (int32_t i = c->in_channels; i > 0; --i, x += plane, to += kTile) memcpy(to, x, kTile * sizeof *to);
+    for (int32_t i = c->in_channels; i != 0; --i, x += plane - kTile) MCU_COPY_FOUR(to, x);
     return;
   }
-  const int32_t width = count == 1 ? 1 : kTile, k = conv_k(c);
+  const int32_t width = count == 1 ? 1 : kTile;
+  if (count < width) memset(to, 0, (uint32_t)conv_k(c) * kTile * sizeof *to); /* nobody reads their sums */
   int32_t oy = mcu_divide(first, c->out[1]), ox = first - oy * c->out[1];
-  for (int32_t i = 0; i < width; ++i, ++to) {
+  for (int32_t i = 0; i < count; ++i, ++to) {
     float* at = to;
-    if (i >= count) { /* nobody reads their sums */
-      for (int32_t n = 0; n < k; ++n, at += width) *at = 0;
-      continue;
-    }
     const int32_t top = oy * c->stride[0] - c->pad[0], left = ox * c->stride[1] - c->pad[1];
+    /* Taps inside of a row, from `begin` on: before and behind them is the padding. */
+    int32_t begin = 0, end = columns;
+    while (begin < end && left + begin * right < 0) ++begin;
+    while (end > begin && left + (end - 1) * right >= row) --end;
     const float* from = x;
     for (int32_t channel = 0; channel < c->in_channels; ++channel, from += plane) {
       int32_t iy = top;
       for (int32_t ky = c->kernel[0]; ky > 0; --ky, iy += c->dilation[0]) {
-        int32_t ix = left;
-        const int inside = iy >= 0 && iy < c->in[0];
-        for (int32_t kx = c->kernel[1]; kx > 0; --kx, ix += c->dilation[1], at += width)
-          *at = inside && ix >= 0 && ix < c->in[1] ? from[iy * c->in[1] + ix] : 0;
+        int32_t kx = 0;
+        if (iy >= 0 && iy < c->in[0]) {
+          for (; kx < begin; ++kx, at += width) *at = 0;
+          const float* tap = from + (iy * row + left + kx * right);
+          if (right == 1 && width == kTile) {
+            for (const float* const last = tap + (end - kx); tap != last; at += kTile) *at = *tap++;
+            kx = end;
+          } else {
+            for (; kx < end; ++kx, at += width, tap += right) *at = *tap;
+          }
+        }
+        for (; kx < columns; ++kx, at += width) *at = 0;
       }
     }
     if (++ox == c->out[1]) ox = 0, ++oy;
@@ -193,9 +279,9 @@ static void run_tiles(const product* p, const source* s, const float* x, float* 
     if (unit >= to) return;
     const int32_t count = p->positions - first < kTile ? p->positions - first : kTile;
     if (unit >= from) fill(s, x, first, count, p->k, tile);
-    uint32_t u = unit + 1 < from ? from : unit + 1;
-    for (; u < unit + of_tile && u < to; ++u)
-      multiply(p, 4 * (int32_t)(u - unit - 1), count, tile, y + first * p->y_position);
+    const uint32_t u = unit + 1 < from ? from : unit + 1, end = unit + of_tile < to ? unit + of_tile : to;
+    if (u < end)
+      multiply(p, (int32_t)(u - unit - 1), (int32_t)(end - unit - 1), count, tile, y + first * p->y_position);
   }
 }
 

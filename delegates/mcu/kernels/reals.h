@@ -12,12 +12,17 @@
 extern "C" {
 #endif
 
-/* Results are clamped to low..high, a NaN stays one: Relu and Clip; infinities without. */
+/* Results are clamped to low..high, a NaN stays one: Relu and Clip; infinities without. At 0, -0 becomes 0. */
 typedef struct {
   float low, high;
 } vireo_mcu_bounds;
 
-static inline float mcu_at_least(float v, float low) { return v < low ? low : v; }
+static inline float mcu_at_least(float v, float low) { return v <= low ? low : v; }
+/* Whether the lower bound is 0; and whether there is another than that. */
+static inline int mcu_is_relu(const vireo_mcu_bounds* b) { return b->low == 0; }
+static inline int mcu_has_bounds(const vireo_mcu_bounds* b) {
+  return b->high <= 3.4028235e38f || !(b->low == 0 || b->low < -3.4028235e38f);
+}
 static inline float mcu_bounded(float v, const vireo_mcu_bounds* b) {
   v = mcu_at_least(v, b->low);
   return v > b->high ? b->high : v;
