@@ -79,6 +79,7 @@ int main(void) {
   FIELD(vireo_rates, bandwidth);
   FIELD(vireo_rates, transfer);
   FIELD(vireo_rates, launch_ns);
+  FIELD(vireo_rates, transfer_ns);
   STRUCT(vireo_plugin_info);
   FIELD(vireo_plugin_info, struct_size);
   FIELD(vireo_plugin_info, device_count);

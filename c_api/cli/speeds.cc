@@ -18,15 +18,16 @@
 namespace vireo::cli {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 struct Field {
   const char* name;
   double Speeds::*value;
 };
-constexpr Field kFields[] = {{"f32_rate", &Speeds::f32_rate}, {"f16_rate", &Speeds::f16_rate},
-                             {"i8_rate", &Speeds::i8_rate},   {"bandwidth", &Speeds::bandwidth},
-                             {"transfer", &Speeds::transfer}, {"launch_ns", &Speeds::launch_ns}};
+constexpr Field kFields[] = {{"f32_rate", &Speeds::f32_rate},      {"f16_rate", &Speeds::f16_rate},
+                             {"i8_rate", &Speeds::i8_rate},        {"bandwidth", &Speeds::bandwidth},
+                             {"transfer", &Speeds::transfer},      {"launch_ns", &Speeds::launch_ns},
+                             {"transfer_ns", &Speeds::transfer_ns}};
 
 bool known(double v) { return v > 0 && isfinite(v); }
 
@@ -120,7 +121,7 @@ void keep_speeds(const vireo_device_info& info, const Speeds& speeds) {
 }
 
 Speeds declared_speeds(const vireo_device_info& info) {
-  return {info.f32_rate, info.f16_rate, info.i8_rate, info.bandwidth, info.transfer, info.launch_ns};
+  return {info.f32_rate, info.f16_rate, info.i8_rate, info.bandwidth, info.transfer, info.launch_ns, info.transfer_ns};
 }
 
 void use_measured_speeds(vireo_runtime* runtime) {
@@ -137,6 +138,7 @@ void use_measured_speeds(vireo_runtime* runtime) {
     rates.bandwidth = speeds->bandwidth;
     rates.transfer = speeds->transfer;
     rates.launch_ns = speeds->launch_ns > 0 ? speeds->launch_ns : -1;  // too short to be measured: nothing
+    if (speeds->transfer > 0) rates.transfer_ns = speeds->transfer_ns > 0 ? speeds->transfer_ns : -1;
     check(vireo_runtime_set_rates(runtime, i, &rates, &error), error, "set the rates of device " + std::to_string(i));
   }
 }
@@ -148,7 +150,8 @@ void add_speeds(const vireo_device_info& info, Json* device) {
 }
 
 std::string speeds_table(const vireo_runtime* runtime) {
-  std::vector<std::vector<std::string>> rows{{"device", "float32", "16 bits", "int8", "memory", "transfer", "launch"}};
+  std::vector<std::vector<std::string>> rows{
+      {"device", "float32", "16 bits", "int8", "memory", "transfer", "launch", "copy"}};
   bool any = false;
   for (uint32_t i = 0; i < vireo_runtime_device_count(runtime); ++i) {
     const std::optional<vireo_device_info> info = device_of(runtime, i);
@@ -158,7 +161,8 @@ std::string speeds_table(const vireo_runtime* runtime) {
     for (const Field& f : kFields) any = any || known(m.*f.value) || known(d.*f.value);
     rows.push_back({info->name, cell(m.f32_rate, d.f32_rate, rate_text), cell(m.f16_rate, d.f16_rate, rate_text),
                     cell(m.i8_rate, d.i8_rate, rate_text), cell(m.bandwidth, d.bandwidth, rate_text),
-                    cell(m.transfer, d.transfer, rate_text), cell(m.launch_ns, d.launch_ns, time_text)});
+                    cell(m.transfer, d.transfer, rate_text), cell(m.launch_ns, d.launch_ns, time_text),
+                    cell(m.transfer_ns, d.transfer_ns, time_text)});
   }
   return any ? table_text(rows) : "";
 }

@@ -2,7 +2,7 @@
 //
 // A file a device in the user's cache ($XDG_CACHE_HOME/vireo/devices, else ~/.cache/vireo/devices), named after its
 // fingerprint: name, delegate, detail, driver, the CPU beside it, cores, version of the library. JSON: {"vireo_device":
-// 1, "device": the fingerprint, "speeds": {"f32_rate", ...}}. What was measured for another fingerprint is not used.
+// 2, "device": the fingerprint, "speeds": {"f32_rate", ...}}. What was measured for another fingerprint is not used.
 #ifndef VIREO_C_API_CLI_SPEEDS_H_
 #define VIREO_C_API_CLI_SPEEDS_H_
 
@@ -14,11 +14,13 @@
 
 namespace vireo::cli {
 
-// As in vireo_device_info; 0: not known, or the device does not compute in that type. A launch of 0 is one.
+// As in vireo_device_info; 0: not known, or the device does not compute in that type. A launch of 0 is one, and so is a
+// copy.
 struct Speeds {
   double f32_rate = 0, f16_rate = 0, i8_rate = 0;
   double bandwidth = 0, transfer = 0;
   double launch_ns = 0;
+  double transfer_ns = 0;
 };
 
 std::string device_fingerprint(const vireo_device_info& info);

@@ -40,13 +40,14 @@ class SpeedsFile : public ::testing::Test {
 
 TEST_F(SpeedsFile, KeepsWhatWasMeasured) {
   EXPECT_FALSE(measured_speeds(info_).has_value());
-  keep_speeds(info_, {400e9, 0, 1.6e12, 80e9, 12e9, 7500});
+  keep_speeds(info_, {400e9, 0, 1.6e12, 80e9, 12e9, 7500, 900});
   const std::optional<Speeds> again = measured_speeds(info_);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->f32_rate, 400e9);
   EXPECT_EQ(again->f16_rate, 0);
   EXPECT_EQ(again->transfer, 12e9);
   EXPECT_EQ(again->launch_ns, 7500);
+  EXPECT_EQ(again->transfer_ns, 900);
 }
 
 TEST_F(SpeedsFile, RuntimesGoByThem) {
@@ -58,7 +59,7 @@ TEST_F(SpeedsFile, RuntimesGoByThem) {
   use_measured_speeds(made);
   ASSERT_EQ(vireo_runtime_device(made, 0, &after, nullptr), VIREO_OK);
   EXPECT_EQ(after.flags & VIREO_DEVICE_MEASURED, 0u);
-  keep_speeds(before, {400e9, 0, 1.6e12, 80e9, 0, 0});
+  keep_speeds(before, {400e9, 0, 1.6e12, 80e9, 9e9, 0, 700});
   const std::string kept = cache_file("devices", device_fingerprint(before));
   use_measured_speeds(made);
   std::filesystem::remove(kept);
@@ -69,6 +70,7 @@ TEST_F(SpeedsFile, RuntimesGoByThem) {
   EXPECT_EQ(after.i8_rate, 1.6e12);
   EXPECT_EQ(after.bandwidth, 80e9);
   EXPECT_EQ(after.launch_ns, 0);
+  EXPECT_EQ(after.transfer_ns, 700);
   vireo_rates old = VIREO_RATES_INIT;
   old.struct_size = 0;
   EXPECT_EQ(vireo_runtime_set_rates(made, 0, &old, nullptr), VIREO_INVALID_ARGUMENT);
@@ -77,7 +79,7 @@ TEST_F(SpeedsFile, RuntimesGoByThem) {
 }
 
 TEST_F(SpeedsFile, IsOfOneDeviceAndDriver) {
-  keep_speeds(info_, {400e9, 0, 0, 0, 0, 0});
+  keep_speeds(info_, {400e9, 0, 0, 0, 0, 0, 0});
   vireo_device_info other = info_;
   other.driver = "1.2";
   EXPECT_FALSE(measured_speeds(other).has_value());
@@ -87,7 +89,7 @@ TEST_F(SpeedsFile, IsOfOneDeviceAndDriver) {
 }
 
 TEST_F(SpeedsFile, DamagedFilesAreNotUsed) {
-  keep_speeds(info_, {400e9, 1, 1, 1, 1, 1});
+  keep_speeds(info_, {400e9, 1, 1, 1, 1, 1, 0});
   const std::vector<uint8_t> bytes = read_file(path());
   const std::string whole(bytes.begin(), bytes.end());
   const auto refused = [&](const std::string& text) {
@@ -102,7 +104,7 @@ TEST_F(SpeedsFile, DamagedFilesAreNotUsed) {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   };
-  EXPECT_TRUE(refused(with("\"vireo_device\": 1", "\"vireo_device\": 2")));
+  EXPECT_TRUE(refused(with("\"vireo_device\": 2", "\"vireo_device\": 1")));
   EXPECT_TRUE(refused(with("accelerator", "another one")));
   EXPECT_TRUE(refused(with("400000000000.0", "-1")));
   EXPECT_TRUE(refused(with("400000000000.0", "1e999")));

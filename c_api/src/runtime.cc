@@ -91,6 +91,8 @@ vireo_status vireo_runtime_set_rates(vireo_runtime* runtime, uint32_t index, con
   take(&info.bandwidth, given.bandwidth);
   take(&info.transfer, given.transfer);
   if (given.launch_ns != 0) info.launch_ns = given.launch_ns < 0 ? 0 : given.launch_ns;
+  // 0 would stand for the time of a launch: a time that nobody notices says nothing.
+  if (given.transfer_ns != 0) info.transfer_ns = given.transfer_ns < 0 ? 1 : given.transfer_ns;
   info.flags |= VIREO_DEVICE_MEASURED;
   return VIREO_OK;
 }

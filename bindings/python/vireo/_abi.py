@@ -159,7 +159,7 @@ class DeviceInfo(ctypes.Structure):
 
 class Rates(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("f32_rate", c_double), ("f16_rate", c_double), ("i8_rate", c_double), ("bandwidth", c_double),
-                ("transfer", c_double), ("launch_ns", c_double)]
+                ("transfer", c_double), ("launch_ns", c_double), ("transfer_ns", c_double)]
 
 
 class PluginInfo(ctypes.Structure):

@@ -130,10 +130,11 @@ class Runtime(Handle):
                          t.memory_used, t.submits, t.busy_ns, t.energy_nj, t.resets)
 
     def set_rates(self, device: int, *, f32_rate: float = 0.0, f16_rate: float = 0.0, i8_rate: float = 0.0, bandwidth: float = 0.0,
-                  transfer: float = 0.0, launch_ns: Optional[float] = None) -> None:
+                  transfer: float = 0.0, launch_ns: Optional[float] = None, transfer_ns: Optional[float] = None) -> None:
         """What devices[device] was measured to do; what is left out stays as declared. Before models are loaded."""
         rates, error = s.sized(s.Rates), s.sized(s.Error)
         rates.f32_rate, rates.f16_rate, rates.i8_rate = f32_rate, f16_rate, i8_rate
         rates.bandwidth, rates.transfer = bandwidth, transfer
         rates.launch_ns = 0.0 if launch_ns is None else launch_ns or -1.0  # negative: a launch costs nothing
+        rates.transfer_ns = 0.0 if transfer_ns is None else transfer_ns or -1.0
         check(_lib.vireo_runtime_set_rates(self._open(), device, ctypes.byref(rates), ctypes.byref(error)), error)

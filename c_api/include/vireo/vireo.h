@@ -276,7 +276,8 @@ typedef struct vireo_rates {
   double i8_rate;
   double bandwidth;
   double transfer;
-  double launch_ns; /* negative: a launch costs nothing */
+  double launch_ns;   /* negative: a launch costs nothing */
+  double transfer_ns; /* what moving a value takes besides its bytes; negative: nothing */
 } vireo_rates;
 #define VIREO_RATES_INIT VIREO_INIT_(vireo_rates)
 /* Sets the rates of device `index`. vireo_runtime_device then gives them, with VIREO_DEVICE_MEASURED. "auto" and
