@@ -21,6 +21,7 @@ struct Api {
     return find_cards(&why)->facts(0).target;
   }
   static constexpr uint64_t kStepNs = 10000;
+  static constexpr uint32_t kParts = 1;
   static int64_t submits(const Control& control, vireo_priority priority) { return control.launches[priority]; }
   static void have_priorities(Control*, bool) {}  // all cards have
   static vireo_priority served(const Control&, vireo_priority priority) {

@@ -36,6 +36,7 @@ struct Api {
     return t;
   }
   static constexpr uint64_t kStepNs = 70;
+  static constexpr uint32_t kParts = 13;  // workgroups of a step
   static int64_t submits(const Control& control, vireo_priority priority) { return control.submits[priority]; }
   static void have_priorities(Control* control, bool have) { control->queues = have ? 4 : 1; }
   static vireo_priority served(const Control& control, vireo_priority priority) {

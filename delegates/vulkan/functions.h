@@ -27,9 +27,10 @@ namespace vireo::vulkan {
                               row(UpdateDescriptorSets) row(CreateCommandPool) row(DestroyCommandPool)              \
                                   row(AllocateCommandBuffers) row(BeginCommandBuffer) row(EndCommandBuffer)         \
                                       row(CmdBindPipeline) row(CmdBindDescriptorSets) row(CmdPushConstants)         \
-                                          row(CmdDispatch) row(CmdPipelineBarrier) row(CmdCopyBuffer)               \
-                                              row(CreateQueryPool) row(DestroyQueryPool) row(GetQueryPoolResults)   \
-                                                  row(CmdResetQueryPool) row(CmdWriteTimestamp)
+                                          row(CmdDispatch) row(CmdDispatchBase) row(CmdPipelineBarrier)             \
+                                              row(CmdCopyBuffer) row(CreateQueryPool) row(DestroyQueryPool)         \
+                                                  row(GetQueryPoolResults) row(CmdResetQueryPool)                   \
+                                                      row(CmdWriteTimestamp)
 
 #define VIREO_VULKAN_POINTER(name) PFN_vk##name name = nullptr;
 

@@ -84,7 +84,7 @@ VkResult Pipelines::layout(uint32_t bindings, uint32_t push_words, Layout* out) 
   return result;
 }
 
-VkResult Pipelines::compile(const gpu::Kernel& kernel, Pipeline* out) {
+VkResult Pipelines::compile(const gpu::Kernel& kernel, bool in_parts, Pipeline* out) {
   VkShaderModuleCreateInfo code = {};
   code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   code.codeSize = kernel.words.size() * sizeof(uint32_t);
@@ -94,6 +94,7 @@ VkResult Pipelines::compile(const gpu::Kernel& kernel, Pipeline* out) {
   if (result != VK_SUCCESS) return result;
   VkComputePipelineCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  if (in_parts) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module;
@@ -110,22 +111,22 @@ VkResult Pipelines::compile(const gpu::Kernel& kernel, Pipeline* out) {
   return result;
 }
 
-VkResult Pipelines::make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out,
-                         uint32_t* failed) {
-  const auto compile_one = [this](const gpu::Kernel& kernel, std::shared_ptr<gpu::CompiledKernel>* to) {
+VkResult Pipelines::make(const std::vector<gpu::Kernel>& kernels, bool in_parts,
+                         std::vector<std::shared_ptr<Pipeline>>* out, uint32_t* failed) {
+  const auto compile_one = [this, in_parts](const gpu::Kernel& kernel, std::shared_ptr<gpu::CompiledKernel>* to) {
     auto made = std::make_shared<Pipeline>();
     VkResult result = VK_SUCCESS;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       result = layout(kernel.bindings, kernel.push_words, &made->layout);
     }
-    if (result == VK_SUCCESS) result = compile(kernel, made.get());
+    if (result == VK_SUCCESS) result = compile(kernel, in_parts, made.get());
     *to = std::move(made);
     return static_cast<int>(result);
   };
   std::vector<std::shared_ptr<gpu::CompiledKernel>> made;
   const std::shared_lock<std::shared_mutex> beside(cache_mutex_);
-  const int result = made_.make(kernels, compile_one, &made, failed);
+  const int result = (in_parts ? made_in_parts_ : made_).make(kernels, compile_one, &made, failed);
   out->clear();
   for (std::shared_ptr<gpu::CompiledKernel>& one : made) out->push_back(std::static_pointer_cast<Pipeline>(one));
   return static_cast<VkResult>(result);

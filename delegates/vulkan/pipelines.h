@@ -40,9 +40,10 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // One for each kernel, in their order; those that no living part has are compiled on several threads. On an error
-  // *failed is the kernel that the driver refused.
-  VkResult make(const std::vector<gpu::Kernel>& kernels, std::vector<std::shared_ptr<Pipeline>>* out, uint32_t* failed);
+  // One for each kernel, in their order; those that no living part has are compiled on several threads. in_parts:
+  // launches may begin at any workgroup. On an error *failed is the kernel that the driver refused.
+  VkResult make(const std::vector<gpu::Kernel>& kernels, bool in_parts, std::vector<std::shared_ptr<Pipeline>>* out,
+                uint32_t* failed);
   // What data() of an earlier process gave, of this very driver: kernels in it need not be compiled. False: the driver
   // does not take it.
   bool take(const void* data, size_t bytes);
@@ -55,7 +56,7 @@ class Pipelines {
 
  private:
   VkResult layout(uint32_t bindings, uint32_t push_words, Layout* out);
-  VkResult compile(const gpu::Kernel& kernel, Pipeline* out);
+  VkResult compile(const gpu::Kernel& kernel, bool in_parts, Pipeline* out);
 
   const DeviceFunctions& call_;
   const VkDevice device_;
@@ -66,7 +67,7 @@ class Pipelines {
   std::mutex mutex_;                                         // of the layouts
   std::map<uint32_t, VkDescriptorSetLayout> sets_;           // by bindings
   std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;  // by bindings and words
-  gpu::KernelCache made_;
+  gpu::KernelCache made_, made_in_parts_;
 };
 
 }  // namespace vireo::vulkan

@@ -37,7 +37,8 @@ Recordings::~Recordings() {
 vireo_status Recordings::make(gpu::Schedule schedule, std::string* why) {
   schedule_ = std::move(schedule);
   uint32_t failed = 0;
-  if (const VkResult result = device_.pipelines().make(schedule_.kernels, &pipelines_, &failed); result != VK_SUCCESS) {
+  if (const VkResult result = device_.pipelines().make(schedule_.kernels, cuts(), &pipelines_, &failed);
+      result != VK_SUCCESS) {
     *why = "the driver does not compile kernel \"" + schedule_.kernels[failed].name + "\": VkResult " +
            std::to_string(result);
     return device_.take(result);
@@ -167,7 +168,9 @@ vireo_status Recordings::record_piece(uint32_t slot, VkCommandBuffer commands, c
     if (times_ != VK_NULL_HANDLE)
       call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times_, first_time(slot) + query);
   };
-  if (times_ != VK_NULL_HANDLE && piece.end != piece.first)
+  // A step in parts is timed from the first to the last of them.
+  const bool begins = piece.part == 0, ends = piece.part + 1 == piece.parts;
+  if (times_ != VK_NULL_HANDLE && piece.end != piece.first && begins)
     call.CmdResetQueryPool(commands, times_, first_time(slot) + 2 * piece.first, 2 * (piece.end - piece.first));
   const Pipelines::Pipeline* last = nullptr;
   for (uint32_t s = piece.first; s < piece.end; ++s) {
@@ -184,9 +187,15 @@ vireo_status Recordings::record_piece(uint32_t slot, VkCommandBuffer commands, c
       call.CmdPushConstants(commands, pipeline.layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             static_cast<uint32_t>(step.push.size() * sizeof(uint32_t)), step.push.data());
     }
-    stamp(2 * s);
-    call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
-    stamp(2 * s + 1);
+    if (begins) stamp(2 * s);
+    if (piece.parts == 1) {
+      call.CmdDispatch(commands, step.groups[0], step.groups[1], step.groups[2]);
+    } else {
+      const gpu::Range part = gpu::part_of(step.groups, piece.part, piece.parts);
+      call.CmdDispatchBase(commands, part.base[0], part.base[1], part.base[2], part.groups[0], part.groups[1],
+                           part.groups[2]);
+    }
+    if (ends) stamp(2 * s + 1);
   }
   barrier(call, commands, kCompute, VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   return device_.take(call.EndCommandBuffer(commands));

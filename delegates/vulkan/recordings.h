@@ -27,6 +27,7 @@ class Recordings final : public gpu::Recordings {
     std::vector<VkDescriptorSet> sets;      // of each step
   };
 
+  bool launches_parts() const override { return true; }
   vireo_status allocate();
   vireo_status record(uint32_t slot, const std::vector<gpu::Stretch>& pieces, const gpu::Place* places,
                       const gpu::OwnPlaces& own, std::vector<gpu::Commands>* out) override;

@@ -49,6 +49,16 @@ TEST_F(RunnerTest, StepsSeeEachOthersResults) {
   EXPECT_EQ(y[0], bytes_of(counted(1000, 40)));
 }
 
+// Each step is longer than a slice: from the third run on the workgroups of the first come in many pieces.
+TEST_F(RunnerTest, PartsOfAStepAreTheStep) {
+  runner_.slice_ns = 1;
+  runner_.repeats = 4;
+  std::vector<gpu::Runner::Bytes> y;
+  ASSERT_EQ(runner_.run(add_schedule(runner_.target(), 1000, 3), {bytes_of(counted(1000, 7))}, {}, &y), "");
+  EXPECT_EQ(y[0], bytes_of(counted(1000, 10)));
+  EXPECT_GE(runner_.device()->submits(), 3u * 2 + 2 * (3 + 64));
+}
+
 TEST_F(RunnerTest, WeightsAreUploaded) {
   gpu::Schedule s = add_schedule(runner_.target(), 64, 1);
   s.weights = {{128, -1, 4}, {256, -1, 5}};

@@ -54,7 +54,7 @@ int run(const char* part, const char* kept) {
   std::vector<std::shared_ptr<Pipelines::Pipeline>> made;
   uint32_t failed = 0;
   begin = Clock::now();
-  const bool good = device->pipelines().make(s.kernels, &made, &failed) == VK_SUCCESS;
+  const bool good = device->pipelines().make(s.kernels, false, &made, &failed) == VK_SUCCESS;
   const double of_pipelines = ms_since(begin);
   if (!good) return std::printf("kernel %u cannot be made\n", failed), 1;
   const std::vector<uint8_t> data = device->pipelines().data();

@@ -13,6 +13,24 @@ constexpr uint64_t kHalfBytes = 4u << 20;  // of the staging block: a copy of th
 
 }  // namespace
 
+Range part_of(const std::array<uint32_t, 3>& groups, uint32_t part, uint32_t parts) {
+  Range range;
+  range.groups = groups;
+  const auto axis = static_cast<size_t>(std::max_element(groups.begin(), groups.end()) - groups.begin());
+  const auto at = [&](uint32_t p) { return static_cast<uint32_t>(uint64_t{groups[axis]} * p / parts); };
+  range.base[axis] = at(part);
+  range.groups[axis] = at(part + 1) - at(part);
+  return range;
+}
+
+// Into how many a step is cut that takes longer than a slice, where `left` pieces more are to be had.
+uint32_t Recordings::parts_of(uint32_t step, uint32_t left) const {
+  if (!launches_parts() || runs_ < kTrials || times_[step] <= slice_ns_) return 1;
+  const auto& groups = schedule_.steps[step].groups;
+  const uint64_t most = std::min(*std::max_element(groups.begin(), groups.end()), left + 1);
+  return static_cast<uint32_t>(std::min((times_[step] + slice_ns_ - 1) / slice_ns_, most));
+}
+
 // Pieces as long as they may be. Before any step was seen, each is a piece.
 void Recordings::plan() {
   const auto steps = static_cast<uint32_t>(schedule_.steps.size());
@@ -22,8 +40,15 @@ void Recordings::plan() {
     return;
   }
   uint64_t taken = 0;
+  uint32_t left = kMoreParts;
   for (uint32_t s = 0; s < steps; ++s) {
-    if (s == 0 || runs_ < kTrials || taken + times_[s] > slice_ns_) {
+    if (const uint32_t parts = parts_of(s, left); parts > 1) {
+      for (uint32_t p = 0; p < parts; ++p) pieces_.push_back({s, s + 1, p, parts});
+      left -= parts - 1;
+      taken = slice_ns_ + 1;
+      continue;
+    }
+    if (pieces_.empty() || runs_ < kTrials || taken + times_[s] > slice_ns_) {
       pieces_.push_back({s, s});
       taken = 0;
     }
@@ -34,7 +59,13 @@ void Recordings::plan() {
 
 void Recordings::took(size_t piece, uint64_t ns) {
   const Stretch at = pieces_[piece];
-  if (at.end == at.first + 1) {
+  if (at.parts > 1) {
+    // Once is noise: it counts where it says that the step takes a quarter more than was thought.
+    const uint64_t all = ns * at.parts;
+    if (ns <= slice_ns_ || all <= times_[at.first] + times_[at.first] / 4) return;
+    times_[at.first] = all;
+    late_ = true;
+  } else if (at.end == at.first + 1) {
     times_[at.first] = std::min(times_[at.first], ns);
   } else if (at.end > at.first && ns > slice_ns_) {
     // Its steps count as so much slower from now on that it is cut at least once.

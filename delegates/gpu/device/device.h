@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -100,17 +101,24 @@ struct StepTime {
   uint64_t begin_ns = 0, end_ns = 0;
 };
 
-// Steps of a schedule, [first, end).
+// Steps of a schedule, [first, end), or with parts above 1 a part of the workgroups of step `first`.
 struct Stretch {
   uint32_t first = 0, end = 0;
+  uint32_t part = 0, parts = 1;
 };
+// Workgroups of a launch: those from `base` on, as many as `groups`.
+struct Range {
+  std::array<uint32_t, 3> base{0, 0, 0}, groups{1, 1, 1};
+};
+Range part_of(const std::array<uint32_t, 3>& groups, uint32_t part, uint32_t parts);
 
 // The launches of a schedule, made ready once for each set of places that its values have lain at. They are one piece,
 // or several where the caller wants gaps: then the first runs show how long each step takes.
 class Recordings {
  public:
   virtual ~Recordings() = default;
-  // The longest that a piece may take; 0: all steps are one. Before make().
+  // The longest that a piece may take; 0: all steps are one. A longer step is cut by its workgroups where the API
+  // launches them from any one on. Before make().
   void cut(uint64_t slice_ns) { slice_ns_ = slice_ns; }
   // Each step is to be timed, and so runs behind the one before it. Before make().
   void time() { timed_ = true; }
@@ -143,13 +151,20 @@ class Recordings {
   virtual bool read_times(uint32_t, std::vector<StepTime>*) { return false; }
   bool timed() const { return timed_; }
   KernelCode* code() const { return code_; }  // NULL: it is of no use to anybody
+  // Whether the API launches workgroups from any one on, so that a long step may be several pieces.
+  virtual bool launches_parts() const { return false; }
+  bool cuts() const { return slice_ns_ != 0; }
   // The most pieces that a set may have.
-  size_t most_pieces() const { return slice_ns_ == 0 ? 1 : std::max<size_t>(1, schedule_.steps.size()); }
+  size_t most_pieces() const {
+    return !cuts() ? 1 : std::max<size_t>(1, schedule_.steps.size()) + (launches_parts() ? kMoreParts : 0);
+  }
 
   Schedule schedule_;
 
  private:
-  static constexpr uint32_t kTrials = 2;  // runs step by step, to see what each takes
+  static constexpr uint32_t kTrials = 2;      // runs step by step, to see what each takes
+  static constexpr uint32_t kMoreParts = 64;  // than steps, of all steps together
+  uint32_t parts_of(uint32_t step, uint32_t left) const;
   void plan();
 
   struct Kept {

@@ -36,6 +36,7 @@ std::string Runner::run_some(const Schedule& schedule, const std::vector<const v
   };
   if (status == VIREO_OK) {
     Part part(device_);
+    part.serve(VIREO_PRIORITY_NORMAL, slice_ns, false);
     Part::Found found;
     status = part.load(schedule, own, nullptr, &why);
     for (size_t i = 0; i < constants.size(); ++i) write(own.weights[i], constants[i], schedule.weights[i].bytes);

@@ -28,6 +28,9 @@ class Runner {
   const Target& target() const { return facts().target; }
   const std::shared_ptr<Device>& device() const { return device_; }
 
+  uint64_t slice_ns = 0;  // the longest stretch of a run without a gap; 0: any
+  int repeats = 1;        // how often run() runs what it is given
+
   using Bytes = std::vector<uint8_t>;
   // Runs a schedule once. `inputs` has the bytes of each input, `constants` those of each weight; *outputs gets those
   // of each output, where bytes that nobody wrote are 0xA5. "" or what failed.
@@ -49,7 +52,7 @@ class Runner {
   std::string run_once(const Schedule& schedule, const std::vector<const void*>& constants,
                        std::vector<Bytes>* values) {
     double seconds = 0;
-    return run_some(schedule, constants, values, 1, &seconds);
+    return run_some(schedule, constants, values, repeats, &seconds);
   }
 
   std::string why_;  // before system_, whose search writes it

@@ -449,17 +449,17 @@ VKAPI_ATTR void VKAPI_CALL CmdPushConstants(VkCommandBuffer c, VkPipelineLayout,
 VKAPI_ATTR void VKAPI_CALL CmdPipelineBarrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags,
                                               VkDependencyFlags, uint32_t, const VkMemoryBarrier*, uint32_t,
                                               const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {}
-VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer c, uint32_t, uint32_t, uint32_t) {
+void dispatch(VkCommandBuffer c, uint32_t first, uint32_t end) {
   auto& commands = object<Commands>(c);
   const Set* const set = commands.set;
   const uint32_t count = commands.push[0], more = commands.push[1];
   for (const VkDescriptorBufferInfo& b : set->bindings) commands.uses.push_back(b.buffer);
-  commands.list.emplace_back([set, count, more] {
+  commands.list.emplace_back([set, count, more, first, end] {
     const auto at = [set](uint32_t binding, uint32_t i) {
       const VkDescriptorBufferInfo& b = set->bindings[binding];
       return object<Buffer>(b.buffer).memory->bytes + b.offset + i * 4;
     };
-    for (uint32_t i = 0; i < count && i * 4 < set->bindings[1].range; ++i) {
+    for (uint32_t i = first; i < std::min(end, count) && i * 4 < set->bindings[1].range; ++i) {
       uint32_t value = 0;
       std::memcpy(&value, at(0, i), 4);
       value += more;
@@ -467,6 +467,12 @@ VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer c, uint32_t, uint32_t, ui
     }
   });
 }
+// A part of the workgroups has the elements of its share, 8 a group as in add_schedule().
+VKAPI_ATTR void VKAPI_CALL CmdDispatchBase(VkCommandBuffer c, uint32_t x, uint32_t, uint32_t, uint32_t groups, uint32_t,
+                                           uint32_t) {
+  dispatch(c, x * 8, (x + groups) * 8);
+}
+VKAPI_ATTR void VKAPI_CALL CmdDispatch(VkCommandBuffer c, uint32_t, uint32_t, uint32_t) { dispatch(c, 0, UINT32_MAX); }
 VKAPI_ATTR void VKAPI_CALL CmdCopyBuffer(VkCommandBuffer c, VkBuffer from, VkBuffer to, uint32_t,
                                          const VkBufferCopy* region) {
   object<Commands>(c).uses.insert(object<Commands>(c).uses.end(), {from, to});
