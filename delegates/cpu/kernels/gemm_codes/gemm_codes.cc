@@ -5,31 +5,12 @@
 #include <utility>
 
 #include "delegates/cpu/kernels/gemm/engine.h"
+#include "delegates/cpu/kernels/gemm_codes/digits.h"
 
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/gemm_codes/gemm_codes.cc"
 #include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
-
-#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_VIEW_
-#define VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_VIEW_
-namespace vireo::cpu {
-namespace {
-constexpr int64_t kFewRows = 8;
-
-// Packed B.
-struct CodesView {
-  const uint32_t* codes;
-  const float* scales;
-  const uint8_t* zeros;                // null: `zero` for all
-  int64_t n, k, block, words, blocks;  // words of a column
-  int32_t bits, zero;
-
-  int64_t per_word() const { return 32 / bits; }
-};
-}  // namespace
-}  // namespace vireo::cpu
-#endif  // once
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
@@ -150,16 +131,15 @@ constexpr AddParts kAddParts = add_parts<kBits>(std::make_integer_sequence<int, 
 // Sums of up to kFewRows rows and panels [panel0, panel1).
 void few_rows(const CodesView& b, int64_t panel0, int64_t panel1, int64_t m, const float* a, int64_t lda, float* c,
               int64_t ldc) {
-  constexpr int64_t kDepth = 256;  // of k at a time: 4 or 8 KiB of codes, which all rows pass
   HWY_ALIGN float sum[kFewRows * kPanelColumns];
   const AddParts& add = b.bits == 8 ? kAddParts<8> : kAddParts<4>;
   const int64_t groups = (m + kMostRows - 1) / kMostRows, low = m / groups, extra = m % groups;
   for (int64_t panel = panel0; panel < panel1; ++panel) {
     memset(sum, 0, sizeof(sum));
     for (int64_t block = 0; block < b.blocks; ++block) {
-      const int64_t end = (block + 1) * b.block < b.k ? (block + 1) * b.block : b.k;
-      for (int64_t k0 = block * b.block; k0 < end; k0 += kDepth) {
-        const int64_t count = end - k0 < kDepth ? end - k0 : kDepth;
+      const int64_t end = b.block_end(block);
+      for (int64_t k0 = block * b.block; k0 < end; k0 += kPartDepth) {
+        const int64_t count = end - k0 < kPartDepth ? end - k0 : kPartDepth;
         for (int64_t g = 0, r = 0; g < groups; ++g) {
           const int64_t rows = low + (g < extra ? 1 : 0);
           add.of_rows[rows - 1](b, panel, block, k0, count, a + r * lda, lda, sum + r * kPanelColumns);
@@ -350,7 +330,8 @@ void pack_zeros(const CodedWeights& b, int64_t n, int64_t blocks, uint8_t* packe
 }
 
 size_t gemm_codes_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed) {
-  return packed && m <= kFewRows ? 0 : product_scratch_bound(m, n, k, slots);
+  const size_t few = packed ? digits_bytes(m, k) : 0, many = product_scratch_bound(m, n, k, slots);
+  return packed && (m <= kFewRows || few > many) ? few : many;
 }
 
 void gemm_codes(const GemmCodes& s, const float* a, float* c, const Parallel& parallel, void* scratch) {
@@ -369,12 +350,18 @@ void gemm_codes(const GemmCodes& s, const float* a, float* c, const Parallel& pa
                           zero_of(s.b)};
   if (s.packed != nullptr && s.m <= kFewRows) {
     const auto kernel = HWY_DYNAMIC_POINTER(few_rows);
+    Digits digits{};
+    const bool by_digits = put_digits(view, s.m, a, s.lda, scratch, &digits);
     constexpr int64_t kGrainMacs = 1 << 18;  // bound by memory: some 10 us
     parallel.for_range(ceil_div(s.n, kPanelColumns), 1 + kGrainMacs / (s.m * s.k * kPanelColumns + 1),
                        [&](int64_t begin, int64_t end, int32_t) {
                          const int64_t n0 = begin * kPanelColumns;
                          const int64_t n1 = end * kPanelColumns < s.n ? end * kPanelColumns : s.n;
-                         kernel(view, begin, end, s.m, a, s.lda, c, s.ldc);
+                         if (by_digits) {
+                           digits_product(view, digits, begin, end, s.m, c, s.ldc);
+                         } else {
+                           kernel(view, begin, end, s.m, a, s.lda, c, s.ldc);
+                         }
                          finish_rows_of(s.epilogue, 0, s.m, n0, n1, c, s.ldc);
                        });
     return;

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include <cmath>
+
 #include "delegates/cpu/kernels/product_testing.h"
 
 namespace vireo::cpu {
@@ -219,6 +221,74 @@ TEST(GemmCodes, ThreadsDoNotChangeABit) {
       gemm_codes(s, a.data(), one.data(), {}, scratch.data());
       gemm_codes(s, a.data(), three.data(), threads.parallel(), scratch.data());
       ASSERT_EQ(memcmp(one.data(), three.data(), one.size() * sizeof(float)), 0);
+    }
+  });
+}
+
+// Of k: whole parts and ends of them, blocks that are parts, and rows in one pass and in two.
+TEST(GemmCodes, FewRowsInDigits) {
+  for_each_level([](const char*) {
+    for (int64_t m = 1; m <= 8; ++m) {
+      for (const int32_t bits : {4, 8}) {
+        for (const bool zeros : {false, true}) {
+          check({m, 70, 513 + m, 0, bits, true, zeros, true}, {}, 1);
+          check({m, 33, 300, 32, bits, zeros, zeros}, {{Activation::kRelu}, true, 1}, 3);
+          check({m, 40, 259, 128, bits, false, zeros}, {}, 1);
+        }
+      }
+    }
+  });
+}
+
+// A row of zeros, one of very small numbers, one with a number a thousand times as large as others, and rows that are
+// not finite: theirs alone.
+TEST(GemmCodes, RowsOfOtherRanges) {
+  const Case c{6, 40, 300, 0, 8};
+  const Weights w(c, 7);
+  for_each_level([&](const char*) {
+    for (const bool finite : {true, false}) {
+      GemmCodes s;
+      s.m = c.m;
+      s.n = s.ldc = c.n;
+      s.k = s.lda = c.k;
+      s.b = w.b;
+      Floats a(static_cast<size_t>(c.m * c.k)), y(static_cast<size_t>(c.m * c.n));
+      testing::fill_uniform(a, 1);
+      const auto row = [&](int64_t r) { return a.data() + r * c.k; };
+      for (int64_t k = 0; k < c.k; ++k) {
+        row(0)[k] = 0;
+        row(1)[k] *= 1e-30f;
+        row(2)[k] *= 1e30f;
+      }
+      row(3)[17] = 1000;
+      if (!finite) {
+        row(4)[5] = INFINITY;
+        row(5)[6] = NAN;
+      }
+      std::vector<uint32_t> codes(codes_packed_bytes(c.n, c.k, c.bits) / 4);
+      std::vector<float> scales(scales_packed_bytes(c.n, w.blocks) / 4);
+      pack_codes(w.b, c.n, c.k, {}, codes.data());
+      pack_scales(w.b, c.n, w.blocks, scales.data());
+      s.packed = codes.data();
+      s.packed_scales = scales.data();
+      Scratch scratch(gemm_codes_scratch_bytes(c.m, c.n, c.k, 1, true));
+      gemm_codes(s, a.data(), y.data(), {}, scratch.data());
+      for (int64_t r = 0; r < c.m; ++r) {
+        for (int64_t n = 0; n < c.n; ++n) {
+          const float got = y[static_cast<size_t>(r * c.n + n)];
+          if (!finite && r >= 4) {
+            ASSERT_FALSE(std::isfinite(got)) << r << " " << n;
+            continue;
+          }
+          double want = 0, magnitude = 0;
+          for (int64_t k = 0; k < c.k; ++k) {
+            const double term = double{row(r)[k]} * w.value[static_cast<size_t>(k * c.n + n)];
+            want += term;
+            magnitude += std::abs(term);
+          }
+          ASSERT_NEAR(got, want, testing::sum_bound(c.k + 4, magnitude)) << r << " " << n;
+        }
+      }
     }
   });
 }
