@@ -38,7 +38,7 @@ float largest_of(const float* a, int64_t count) {
   return largest == 0 || largest > 0x1p-90f ? largest : -1;
 }
 
-// The digits of `count` k of a part to words of `to`, and their sums. Codes of 4 bits meet the even k, then the odd ones.
+// The digits of `count` k of a part to words of `to`, and their sums. Codes of 4 bits meet the even k before the odd.
 template <int kBits>
 void digits_of(const float* a, int64_t count, float inverse, int8_t* to, float* sums) {
   constexpr int64_t kPerWord = 32 / kBits;
@@ -131,6 +131,8 @@ HWY_INLINE hn::Vec<DF> less(VI sum, hn::Vec<DF> zero, float digits) {
   return hn::NegMulAdd(zero, hn::Set(DF(), digits), hn::ConvertTo(DF(), sum));
 }
 
+constexpr int64_t kAhead = 1024;  // words: no prefetcher crosses a page
+
 // sum += the products of kRows rows and kVectors vectors of a panel's columns, over the words of a part.
 template <int kBits, int kRows, int kVectors>
 HWY_NOINLINE void add_part(const uint32_t* codes, int64_t words, const float* scales, const uint8_t* zeros,
@@ -146,6 +148,9 @@ HWY_NOINLINE void add_part(const uint32_t* codes, int64_t words, const float* sc
   }
   VIREO_ROLLED
   for (; words > 0; --words, codes += kPanelColumns) {
+    // Both lines of a row: one vector at a time meets the second one when the first ones have passed.
+    __builtin_prefetch(codes + kAhead);
+    __builtin_prefetch(codes + kAhead + kLanes);
     VI x[kVectors], y[kVectors];
     fours_at<kBits>(codes, &x[0], &y[0]);
     if constexpr (kVectors == 2) fours_at<kBits>(codes + kLanes, &x[1], &y[1]);

@@ -1,7 +1,7 @@
 // Few rows by coded weights with AVX-512 VNNI: rows as digits of bytes, which multiply codes as they lie.
 //
 // A row is cut into the parts that its sums are: 256 of k, or a block of weights. Each number of a part becomes a whole
-// number of 31 bits, q = a 2^30 / max |a|, rounded, and q four signed digits of base 256. A word of codes times the same
+// number of 31 bits, q = a 2^30 / max |a|, rounded, and q four signed digits of base 256. A word of codes times one
 // digit of its k is one instruction, and all sums are exact until the four of a part are put together. An element is
 // off by max |a| 2^-31, where a float32 sum rounds each term by 2^-24 of the sum so far.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_DIGITS_H_
