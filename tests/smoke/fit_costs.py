@@ -2,7 +2,7 @@
 """Writes converter/firmware/costs.def: what the loops of delegates/mcu's kernels take on each core, in instructions.
 
     fit_costs.py BUILD --check TARGET  writes nothing: whether costs.def still says what this core executes
-    fit_costs.py BUILD [--worst]       BUILD: a folder with bin/vireo and mcu_cost_cases; compilers and qemu as
+    fit_costs.py BUILD [--worst]       BUILD: a folder with bin/vireo, test/mcu_cost_cases; compilers and qemu as
                                        tests/e2e/firmware_test.py needs them; --worst: shows the layers furthest off
 
 The layers of cost_cases.cc run in qemu, each with its count. A least-squares fit of the relative errors, without negative
@@ -123,7 +123,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         run("cc", "-O2", "-shared", "-fPIC", "-o", work / "counter.so", ROOT / "tests/smoke/counter.c")
-        run(next(build.rglob("mcu_cost_cases")), work / "cost_cases.h", work / "features.txt")
+        run(build / "test" / "mcu_cost_cases", work / "cost_cases.h", work / "features.txt")
         features = {}
         for line in (work / "features.txt").read_text().splitlines():
             core, kernel, *numbers = line.split()
