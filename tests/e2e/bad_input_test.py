@@ -385,21 +385,25 @@ class BadGraph(unittest.TestCase):
         self.refused(self.model([helper.make_node("Relu", ["x"], ["y"])], [self.value("x", huge)], [self.value("y", huge)]))
 
     def test_inputs_that_a_node_cannot_take(self):
-        """A Reshape to sizes for one image, run with two: the inputs are wrong, not the file."""
+        """A Reshape to sizes for one image, run with two: the inputs are wrong, not the file. Where one number is all that its
+        sizes leave, conversion says so and the input has it; else the run names the node."""
         import numpy
         from onnx import helper, numpy_helper
-        model = self.model([helper.make_node("Reshape", ["x", "to"], ["y"], name="flatten")], [self.value("x", ["n", 3, 4])],
-                           [self.value("y", [1, 12])], [numpy_helper.from_array(numpy.int64([1, 12]), "to")])
         room = support.WORK / "graphs"
         room.mkdir(parents=True, exist_ok=True)
-        (room / "baked.onnx").write_bytes(model.SerializeToString())
-        support.vireo("convert", room / "baked.onnx", "-o", room / "baked.vireo")
-        for n in (1, 2):
-            numpy.save(room / "x.npy", numpy.zeros((n, 3, 4), numpy.float32))
-            done = support.vireo("run", room / "baked.vireo", "--input", f"x={room / 'x.npy'}", check=False)
-            self.assertEqual(done.returncode, n - 1, done.stderr)
-        self.assertIn('"flatten"', done.stderr)
-        self.assertNotIn("damaged", done.stderr)
+        for dims, right, wrong in ((["n", 3, 4], (1, 3, 4), (2, 3, 4)), (["n", "m", 4], (3, 1, 4), (2, 3, 4))):
+            model = self.model([helper.make_node("Reshape", ["x", "to"], ["y"], name="flatten")], [self.value("x", dims)],
+                               [self.value("y", [1, 12])], [numpy_helper.from_array(numpy.int64([1, 12]), "to")])
+            (room / "baked.onnx").write_bytes(model.SerializeToString())
+            converted = support.vireo("convert", room / "baked.onnx", "-o", room / "baked.vireo")
+            held = "m" not in dims
+            self.assertEqual("VC0216" in converted.stderr and '"flatten"' in converted.stderr, held, converted.stderr)
+            for shape, status in ((right, 0), (wrong, 1)):
+                numpy.save(room / "x.npy", numpy.zeros(shape, numpy.float32))
+                done = support.vireo("run", room / "baked.vireo", "--input", f"x={room / 'x.npy'}", check=False)
+                self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("'x'" if held else '"flatten"', done.stderr)
+            self.assertNotIn("damaged", done.stderr)
 
     def test_external_data(self):
         import onnx

@@ -4,6 +4,7 @@ emulator are here, and print the hash of this machine's session; what cannot run
 The image of a core also takes no more than its budgets, and budgets end the build where they are exceeded.
 """
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -59,7 +60,8 @@ def emit(target, *more, model=MODEL, name=None):
 
 def run(*command, cwd=None, seconds=300):
     # Without a sanitizer's library, which would warn of an emulator's coroutines.
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, cwd=cwd, timeout=seconds, env=support.PROGRAM_ENVIRONMENT)
+    environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "ASAN_OPTIONS")}
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, cwd=cwd, timeout=seconds, env=environment)
 
 
 def manifest(folder):

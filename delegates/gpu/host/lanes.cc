@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "delegates/gpu/hip/lanes.h"
@@ -48,13 +49,16 @@ size_t HostLanes::add(const Program& program) {
   return count_++;
 }
 
+// In a folder of its own under one name: then a compiler's cache knows the text again, whoever asks.
 std::string HostLanes::build() {
-  const std::string source = scratch_path(".cc"), library = scratch_path(".so");
+  const std::string folder = scratch_path(""), source = folder + "/lanes.cc", library = folder + "/lanes.so";
   const std::string text = (hip_ != nullptr ? hip_lanes_head(*hip_) : host_prelude()) + text_;
-  if (!write_file(source, text.data(), text.size())) return "cannot write " + source;
-  std::string why = run_command(std::string(VIREO_GPU_TEST_CXX) +
-                                " -std=c++20 -O0 -fno-strict-aliasing -fwrapv -ffp-contract=off -shared -fPIC -w -o " +
-                                library + " " + source);
+  if (mkdir(folder.c_str(), 0700) != 0 || !write_file(source, text.data(), text.size()))
+    return "cannot write " + source;
+  std::string why = run_command("cd " + folder +
+                                " && " VIREO_GPU_TEST_COMPILE
+                                " -std=c++20 -O0 -fno-strict-aliasing -fwrapv -ffp-contract=off -fPIC -w -c "
+                                "-o lanes.o lanes.cc && " VIREO_GPU_TEST_CXX " -shared -o lanes.so lanes.o");
   if (why.empty()) {
     library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) why = dlerror();
@@ -64,7 +68,9 @@ std::string HostLanes::build() {
     if (entries_.back() == nullptr) why = "a kernel is not in its library";
   }
   remove(source.c_str());
+  remove((folder + "/lanes.o").c_str());
   remove(library.c_str());
+  rmdir(folder.c_str());
   return why;
 }
 
