@@ -63,18 +63,6 @@ constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false, false}, {"cortex-m
                            {"cortex-m33", 4, true, false, true},      {"cortex-m55", 4, true, true, true},
                            {"rv32imc", 4, false, false, false},       {"rv32imafc", 4, false, false, true}};
 
-const char* name_of(uint16_t kernel) {
-  switch (kernel) {
-#define VIREO_MCU_KERNEL(number, name) \
-  case number:                         \
-    return #name;
-#include "delegates/mcu/plan/kernels.def"
-#undef VIREO_MCU_KERNEL
-    default:
-      return "";
-  }
-}
-
 // ---- The file as nodes and values
 
 struct Shown {
@@ -558,7 +546,7 @@ class Maker {
     PlanStep step;
     step.node = node.name() != nullptr ? node.name()->str() : "";
     step.op = title(call.node);
-    step.kernel = name_of(call.kernel);
+    step.kernel = kernel_name(call.kernel);
     step.number = call.kernel;
     step.record = record;
     step.products = call.products;

@@ -56,7 +56,7 @@ Pairs equal_extents(const ir::Node& n, ir::DimTable& dims) {
   return out;
 }
 
-// The s of factor * s^power = wanted; 0: there is none.
+// Solves factor * s^power = wanted for s; 0 where no whole number does.
 int64_t root_of(int64_t wanted, int64_t factor, size_t power) {
   if (factor <= 0 || wanted <= 0 || wanted % factor != 0) return 0;
   const int64_t quotient = wanted / factor;

@@ -19,6 +19,18 @@ inline bool is_reduction(Op op) {
          op == Op::kReduceProd || op == Op::kReduceNorm;
 }
 
+// A node's second input, axes of int64. Absent: none. False: a run brings them.
+inline bool constant_axes(const CpuQuery& q, const int64_t** axes, int64_t* count) {
+  *axes = nullptr;
+  *count = 0;
+  if (q.input_count < 2 || q.inputs[1].type.dtype == DType::kNone) return true;
+  const GraphValue& v = q.inputs[1];
+  if (v.constant == nullptr || v.type.dtype != DType::kI64) return false;
+  *axes = v.as<int64_t>();
+  *count = product(v.type.shape, 0, v.type.shape.rank);
+  return true;
+}
+
 // Which axes. `axes`, constant, `count` of them: none is what an absent input is. False: not one run of neighbouring
 // axes.
 inline bool read_axes(bool noop, int rank, const int64_t* axes, int64_t count, Reduction* out) {

@@ -281,18 +281,6 @@ void more() {
   }
 }
 
-const char* name_of(uint16_t kernel) {
-  switch (kernel) {
-#define VIREO_MCU_KERNEL(number, name) \
-  case number:                         \
-    return #name;
-#include "delegates/mcu/plan/kernels.def"
-#undef VIREO_MCU_KERNEL
-    default:
-      return "none";
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -320,7 +308,7 @@ int main(int argc, char** argv) {
   std::fprintf(header, "};\n");
   for (const char* core : {"cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"}) {
     for (const Case& c : cases) {
-      std::fprintf(features, "%s %s", core, name_of(c.kernel));
+      std::fprintf(features, "%s %s", core, kernel_name(c.kernel));
       for (const double f : features_of(c.kernel, c.parameters.data(), *find_core(core)))
         std::fprintf(features, " %.17g", f);
       std::fprintf(features, "\n");

@@ -54,12 +54,7 @@ bool read(const CpuQuery& q, cpu::Reduction* out) {
   if (q.op != Op::kReduceNorm || q.attrs<attrs::ReduceNorm>().norm() != attrs::Norm::LogSumExp) return false;
   const int64_t* axes = nullptr;
   int64_t count = 0;
-  if (q.input_count > 1 && q.inputs[1].type.dtype != DType::kNone) {
-    const GraphValue& v = q.inputs[1];
-    if (v.constant == nullptr || v.type.dtype != DType::kI64) return false;
-    axes = v.as<int64_t>();
-    count = product(v.type.shape, 0, v.type.shape.rank);
-  }
+  if (!cpu::constant_axes(q, &axes, &count)) return false;
   return cpu::read_axes(q.attrs<attrs::ReduceNorm>().noop_with_empty_axes(), q.inputs[0].type.shape.rank, axes, count,
                         out);
 }

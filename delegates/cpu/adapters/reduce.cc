@@ -12,12 +12,7 @@ using Run = cpu::Reduction;
 bool read(const CpuQuery& q, Run* out) {
   const int64_t* axes = nullptr;
   int64_t count = 0;
-  if (q.input_count > 1 && q.inputs[1].type.dtype != DType::kNone) {
-    const GraphValue& v = q.inputs[1];
-    if (v.constant == nullptr || v.type.dtype != DType::kI64) return false;
-    axes = v.as<int64_t>();
-    count = product(v.type.shape, 0, v.type.shape.rank);
-  }
+  if (!cpu::constant_axes(q, &axes, &count)) return false;
   return cpu::read_reduction(q.op, q.node.attrs, q.inputs[0].type.shape.rank, axes, count, out);
 }
 

@@ -293,8 +293,8 @@ TEST(GpuLower, AttentionIsThreeLaunches) {
   EXPECT_EQ(one.steps.size(), 3u);
 }
 
-// All steps are in one launch behind the product of the inputs, and only what is wanted is written. Lengths that a run
-// brings are checked.
+// All steps are one launch, which follows the product of the inputs. It writes the wanted outputs only, and checks
+// lengths that a run brings.
 TEST(GpuLower, ARecurrenceIsAProductAndAWalk) {
   Net net;
   const int32_t x = net.input({5, 2, 3});

@@ -10,7 +10,7 @@
 namespace vireo::gpu {
 namespace {
 
-// A lane makes so many updates at most, one after another.
+// The most updates of one lane, which makes them one after another.
 constexpr int64_t kMostUpdates = 1 << 14;
 
 // Updates that replace are moves of bits. Of booleans the larger is their sum, the smaller their product.
@@ -66,7 +66,7 @@ bool never_meet(const std::vector<int64_t>& places, int64_t count) {
 
 std::string push(Lowering& l, ScatterProblem p, const Laid& index, const Laid& update, const Laid& y) {
   if (p.combine == Function::kCast && dtype_bits(l.in(0).dtype) == 64) halve_elements(&p);
-  if (p.updates > kMostUpdates) return "so many updates that one lane would have to make one after another";
+  if (p.updates > kMostUpdates) return "more updates than one lane makes one after another";
   if (p.shape.size() > static_cast<size_t>(kMostAxes)) return "more than 8 dimensions with the halves of its elements";
   l.copy(l.in(0).dims, l.in(0).dtype, l.laid(l.node().inputs[0]), y);
   Work& w = l.push(std::move(p));

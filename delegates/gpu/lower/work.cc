@@ -341,27 +341,62 @@ bool Lowering::zero_point(size_t i, int32_t* to) const {
   return true;
 }
 
+namespace {
+
+// The sum over all other axes, for each place on the first. Models have megabytes of codes at each load, so the
+// innermost loop goes along bytes that lie side by side: along channels where those do, else along the axes that are
+// one run.
+template <class T>
+std::vector<uint32_t> sums_of(const T* codes, const Extents& extents, const Extents& strides, int64_t offset) {
+  const int64_t channels = extents[0];
+  std::vector<uint32_t> sums(static_cast<size_t>(channels), 0);
+  Extents outer, steps;  // of the other axes, those that continue each other as one
+  for (size_t axis = 1; axis < extents.size(); ++axis) {
+    if (extents[axis] == 1) continue;
+    if (!outer.empty() && steps.back() == strides[axis] * extents[axis]) {
+      outer.back() *= extents[axis];
+      steps.back() = strides[axis];
+    } else {
+      outer.push_back(extents[axis]);
+      steps.push_back(strides[axis]);
+    }
+  }
+  const bool along_channels = strides[0] == 1 && channels > 1;
+  int64_t run = 1, run_step = 1;
+  if (!along_channels && !outer.empty()) {
+    run = outer.back();
+    run_step = steps.back();
+    outer.pop_back();
+    steps.pop_back();
+  }
+  Extents at(outer.size(), 0);
+  for (int64_t left = count_of(outer), index = offset; left > 0; --left) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const T* const first = codes + index + c * strides[0];
+      uint32_t sum = 0;
+      for (int64_t i = 0; i < run; ++i) sum += static_cast<uint32_t>(first[i * run_step]);
+      sums[static_cast<size_t>(c)] += sum;
+    }
+    for (size_t axis = outer.size(); axis-- > 0;) {
+      index += steps[axis];
+      if (++at[axis] < outer[axis]) break;
+      index -= steps[axis] * outer[axis];
+      at[axis] = 0;
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
 int raw_addends(Lowering& l, int32_t x_zero, const Extents& extents, const Extents& strides, int64_t offset) {
   const Memory& w = l.memories[static_cast<size_t>(l.laid(l.node().inputs[1]).memory)];
   if (w.where != Where::kWeights || w.form.element != 0 || (l.has(3) && !l.constant(3))) return -1;
   const Datum& source = l.value(w.value);
   const auto channels = static_cast<size_t>(extents[0]);
-  std::vector<uint32_t> sums(channels, 0);
-  const int64_t each = count_of(extents) / extents[0];
-  for (size_t c = 0; c < channels; ++c) {
-    Extents at(extents.size(), 0);
-    int64_t index = offset + static_cast<int64_t>(c) * strides[0];
-    for (int64_t i = 0; i < each; ++i) {
-      const uint8_t code = source.constant[index];
-      sums[c] += source.dtype == DType::kI8 ? static_cast<uint32_t>(static_cast<int8_t>(code)) : code;
-      for (size_t axis = extents.size(); --axis > 0;) {
-        index += strides[axis];
-        if (++at[axis] < extents[axis]) break;
-        index -= strides[axis] * extents[axis];
-        at[axis] = 0;
-      }
-    }
-  }
+  const std::vector<uint32_t> sums =
+      source.dtype == DType::kI8 ? sums_of(reinterpret_cast<const int8_t*>(source.constant), extents, strides, offset)
+                                 : sums_of(source.constant, extents, strides, offset);
   std::vector<uint8_t> content(channels * sizeof(uint32_t));
   for (size_t c = 0; c < channels; ++c) {
     uint32_t bias = 0;

@@ -26,7 +26,7 @@ enum class Activation : uint8_t {
 };
 
 // Operands and results with their places, bound in this order: sums, r, what is present of b, lengths, h, c and p, then
-// what is wanted of y, y_h and y_c. Gates stand in ONNX's order.
+// those of y, y_h and y_c that are wanted. Gates stand in ONNX's order.
 struct RecurrentProblem {
   Cell cell = Cell::kLstm;
   int64_t steps = 1, batch = 1, directions = 1, hidden = 1;
@@ -54,7 +54,7 @@ struct RecurrentProblem {
 
 struct RecurrentTiling {
   uint32_t rows = 64;  // lanes that have rows of r next to each other
-  uint32_t parts = 1;  // a row's length is divided among so many of them
+  uint32_t parts = 1;  // lanes that share a row's length
   bool kept = false;   // a lane keeps its part of its row in registers: it has one row of each product
 };
 

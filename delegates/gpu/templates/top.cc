@@ -37,8 +37,9 @@ Dispatch make_top(const TopProblem& p, const Target& target) {
   std::vector<Value> extents;
   for (const int64_t extent : p.shape) extents.push_back(numbers(extent));
   const Value all = numbers(total), end = numbers(length), count = numbers(p.count);
-  std::vector<Value> place = unravel(group_number(b, numbers, out) * lanes + b.lane(), extents);
-  const Value at = group_number(b, numbers, out) * lanes + b.lane(), own = place.back();
+  const Value at = group_number(b, numbers, out) * lanes + b.lane();
+  std::vector<Value> place = unravel(at, extents);
+  const Value own = place.back();
   place.pop_back();
   const Line x = line_of(numbers, p.x, place);
   Line values, indices;

@@ -9,7 +9,7 @@
 
 namespace vireo::gpu {
 
-// Bindings: x, then what is wanted of values and indices.
+// Bindings: x, then values and indices, each where it is wanted.
 struct TopProblem {
   Extents shape;  // of x; a line is the last axis
   int64_t count = 1;
