@@ -55,7 +55,7 @@ Result Api::load(const Driver& driver, const gpu::Kernel& kernel, const void* im
 }
 
 Result Api::follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before,
-                   bool early, GraphNode* out) {
+                   gpu::Start start, GraphNode* out) {
   KernelNode node;
   node.function = step.function;
   node.grid_x = step.groups[0];
@@ -66,8 +66,10 @@ Result Api::follow(const Driver& driver, Graph graph, const Step& step, const st
   node.block_z = step.size[2];
   node.shared_bytes = step.shared_bytes;
   node.arguments = step.arguments;
-  Result result = driver.call().graph_add_kernel(out, graph, before.data(), early ? 0 : before.size(), &node);
-  if (result == kSuccess && early) result = driver.call().graph_add_edges(graph, before.data(), out, &kProgrammatic, 1);
+  const bool waits = start == gpu::Start::kDone;
+  Result result = driver.call().graph_add_kernel(out, graph, before.data(), waits ? before.size() : 0, &node);
+  const EdgeData& edge = start == gpu::Start::kBegun ? kLaunched : kProgrammatic;
+  if (result == kSuccess && !waits) result = driver.call().graph_add_edges(graph, before.data(), out, &edge, 1);
   return result;
 }
 

@@ -58,7 +58,7 @@ struct Api {
     return driver.call().graph_add_event != nullptr && driver.call().event_elapsed != nullptr;
   }
   static Result follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before,
-                       bool early, GraphNode* out);
+                       gpu::Start start, GraphNode* out);
 };
 
 using Device = gpu::StreamDevice<Api>;

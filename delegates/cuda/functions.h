@@ -70,7 +70,8 @@ struct EdgeData {
   unsigned char from_port = 0, to_port = 0, type = 0;
   unsigned char reserved[5] = {};
 };
-constexpr EdgeData kProgrammatic = {1, 0, 1, {}};
+// From when all workgroups have ended or said so, and from when all have begun.
+constexpr EdgeData kProgrammatic = {1, 0, 1, {}}, kLaunched = {2, 0, 1, {}};
 
 // name, the driver's symbol, arguments.
 #define VIREO_CUDA_FUNCTIONS(row)                                                                                      \

@@ -48,8 +48,8 @@ Result Api::load(const Driver& driver, const gpu::Kernel&, const void* image, Mo
   return result;
 }
 
-Result Api::follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before, bool,
-                   GraphNode* out) {
+Result Api::follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before,
+                   gpu::Start, GraphNode* out) {
   KernelNode node;
   node.function = step.function;
   node.grid_x = step.groups[0];

@@ -57,7 +57,7 @@ struct Api {
   static bool starts_early(const Driver&, const Card&) { return false; }
   static bool can_time(const Driver&) { return true; }
   static Result follow(const Driver& driver, Graph graph, const Step& step, const std::vector<GraphNode>& before,
-                       bool early, GraphNode* out);
+                       gpu::Start start, GraphNode* out);
 };
 
 using Device = gpu::StreamDevice<Api>;

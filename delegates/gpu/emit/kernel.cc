@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ Kernel kernel_of(const Program& program, const Target& target) {
   for (const Buffer& b : program.buffers) out.writes |= b.written ? 1u << b.binding : 0u;
   out.push_words = program.push_words;
   if (target.ptx != 0) out.shared_bytes = ptx_launch_bytes(program);
+  out.begins_early =
+      std::any_of(program.body.begin(), program.body.end(), [](const Statement& s) { return s.op == Op::kAwait; });
   return out;
 }
 

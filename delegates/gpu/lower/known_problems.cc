@@ -92,6 +92,14 @@ class Writer {
     const auto& [batch, m, n, k, x, w, sum, x_zero, w_zero, raw, made_w, epilogue, inner, turned] = v;
     all(batch, m, n, k, x, w, sum, x_zero, w_zero, raw, made_w, epilogue, inner, turned);
   }
+  void add(const GemvProblem::Columns& v) {
+    const auto& [offset, steps] = v;
+    all(offset, steps);
+  }
+  void add(const GemvProblem& v) {
+    const auto& [shape, k, x_dtype, x_offset, rows, w_dtype, columns, epilogue] = v;
+    all(shape, k, x_dtype, x_offset, rows, w_dtype, columns, epilogue);
+  }
   void add(const ConvolutionProblem& v) {
     const auto& [images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero, raw,
                  epilogue] = v;

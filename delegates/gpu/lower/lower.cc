@@ -8,9 +8,11 @@
 
 #include "delegates/gpu/lower/fold.h"
 #include "delegates/gpu/lower/fuse.h"
+#include "delegates/gpu/lower/gemv.h"
 #include "delegates/gpu/lower/halve.h"
 #include "delegates/gpu/lower/known_problems.h"
 #include "delegates/gpu/lower/other_extents.h"
+#include "delegates/gpu/lower/redirect.h"
 #include "delegates/gpu/lower/split.h"
 #include "delegates/gpu/lower/steering.h"
 #include "delegates/gpu/lower/work.h"
@@ -245,7 +247,7 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
 
 // The template that says most of a node: a product before what surrounds it.
 const char* kernel_name(const Lowering& l) {
-  static constexpr size_t kOrder[] = {10, 9, 8, 7, 2, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
+  static constexpr size_t kOrder[] = {10, 9, 8, 7, 2, 11, 3, 5, 4, 6, 1, 0};  // of Problem's alternatives
   for (const size_t kind : kOrder) {
     for (const Work& w : l.works) {
       if (w.problem.index() == kind) return template_of(w.problem);
@@ -375,9 +377,11 @@ Refusal lower_network(const Target& target, const Network& network, const vireo_
   refused.why = lower_nodes(network, &l, &refused.node);
   if (!refused.why.empty()) return refused;
   fuse(&l);
+  redirect(&l);
   fold(&l);
   mark_made(&l);
   halve(&l);
+  make_gemvs(&l);
   std::vector<Work> others;
   if (network.open && !network.in_run) {
     add_others(l, false, &others);

@@ -107,17 +107,24 @@ void ExpressionBuilder::output(int value, View view) {
 
 const char* template_of(const Problem& problem) {
   static constexpr const char* kNames[] = {"chain", "rows",      "product",   "convolution", "pool", "depthwise",
-                                           "scan",  "attention", "recurrent", "scatter",     "top"};
+                                           "scan",  "attention", "recurrent", "scatter",     "top",  "gemv"};
   static_assert(std::size(kNames) == std::variant_size_v<Problem>);
   return kNames[problem.index()];
 }
 
 std::vector<Expression*> expressions_of(Problem& problem) {
   if (auto* const chain = std::get_if<ChainProblem>(&problem)) return {&chain->expression};
-  if (auto* const rows = std::get_if<RowsProblem>(&problem)) {
+  const auto of_rows = [](RowsProblem* rows) {
     std::vector<Expression*> all{&rows->prologue};
     for (Statistic& s : rows->statistics) all.push_back(&s.map);
     all.push_back(&rows->epilogue);
+    return all;
+  };
+  if (auto* const rows = std::get_if<RowsProblem>(&problem)) return of_rows(rows);
+  if (auto* const gemv = std::get_if<GemvProblem>(&problem)) {
+    std::vector<Expression*> all;
+    if (!gemv->rows.empty()) all = of_rows(gemv->rows.data());
+    all.push_back(&gemv->epilogue);
     return all;
   }
   if (auto* const attention = std::get_if<AttentionProblem>(&problem)) return {&attention->score, &attention->epilogue};
@@ -142,6 +149,7 @@ struct Maker {
   Dispatch operator()(const ScanProblem& p) const { return make_scan(p, t); }
   Dispatch operator()(const RecurrentProblem& p) const { return make_recurrent(p, choose_recurrent(p, t), t); }
   Dispatch operator()(const AttentionProblem& p) const { return make_attention(p, choose_attention(p, t), t); }
+  Dispatch operator()(const GemvProblem& p) const { return make_gemv(p, choose_gemv(p, t), t); }
   Dispatch operator()(const PoolProblem& p) const { return make_pool(p, choose_pool(p, t), t); }
   Dispatch operator()(const DepthwiseProblem& p) const { return make_depthwise(p, choose_depthwise(p, t), t); }
 };

@@ -10,6 +10,7 @@
 #include "delegates/gpu/schedule/schedule.h"
 #include "delegates/gpu/templates/attention.h"
 #include "delegates/gpu/templates/chain.h"
+#include "delegates/gpu/templates/gemv.h"
 #include "delegates/gpu/templates/pool.h"
 #include "delegates/gpu/templates/product.h"
 #include "delegates/gpu/templates/recurrent.h"
@@ -53,7 +54,7 @@ Extents dense_strides(const Extents& dims);
 
 using Problem =
     std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem, DepthwiseProblem,
-                 ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem, TopProblem>;
+                 ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem, TopProblem, GemvProblem>;
 
 // One launch in the making.
 struct Work {

@@ -55,9 +55,10 @@ class Printer {
     }
     out += prologue_;
     if (target_.ptx < 90) return out;
-    // In a graph this kernel may start before what the one before it wrote is seen. Letting the next one start earlier
+    // In a graph this kernel may start before what the one before it wrote is seen. Letting each next one start earlier
     // than at the end (griddepcontrol.launch_dependents) made models up to 1.5 times slower, and 1.1 times where only
-    // kernels of few workgroups did so: its workgroups wait on multiprocessors that this one still needs.
+    // kernels of few workgroups did so: its workgroups wait on multiprocessors that this one still needs. Those that
+    // ask for weights meanwhile are another matter (Start::kBegun in stream/recordings.h).
     return awaits_ ? out : out + kAwait;
   }
 

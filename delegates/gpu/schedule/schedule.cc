@@ -147,6 +147,7 @@ Kernel unpack(const fb::Kernel& k) {
   out.writes = k.writes();
   out.push_words = k.push_words();
   out.shared_bytes = k.shared_bytes();
+  out.begins_early = k.begins_early();
   return out;
 }
 
@@ -214,7 +215,7 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   for (const Kernel& k : schedule.kernels) {
     const auto name = b.CreateString(k.name);
     kernels.push_back(fb::CreateKernel(b, name, b.CreateVector(k.words), k.size[0], k.size[1], k.size[2], k.writes,
-                                       k.bindings, k.push_words, k.shared_bytes));
+                                       k.bindings, k.push_words, k.shared_bytes, k.begins_early));
   }
   std::vector<::flatbuffers::Offset<fb::Step>> steps;
   for (const Launch& s : schedule.steps) {

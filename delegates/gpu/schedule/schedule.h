@@ -22,7 +22,7 @@
 
 namespace vireo::gpu {
 
-constexpr uint32_t kScheduleVersion = 8;   // of what the bytes mean: also where a template's code changes
+constexpr uint32_t kScheduleVersion = 9;   // of what the bytes mean: also where a template's code changes
 constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIGNMENT, and what Vulkan asks at most
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
@@ -36,8 +36,9 @@ struct Kernel {
   uint32_t writes = 0;  // bit i: binding i
   uint32_t push_words = 0;
   uint32_t shared_bytes = 0;  // of a workgroup, to be given at the launch; 0: the code says it
+  bool begins_early = false;  // it reads constants before it waits for the launches before it (Op::kAwait)
 
-  auto fields() const { return std::tie(name, words, size, bindings, writes, push_words, shared_bytes); }
+  auto fields() const { return std::tie(name, words, size, bindings, writes, push_words, shared_bytes, begins_early); }
   friend bool operator==(const Kernel& a, const Kernel& b) { return a.fields() == b.fields(); }
 };
 

@@ -17,7 +17,7 @@
 //   kTakesText                 load() takes a kernel's text where there is no machine code
 //   kNoImage                   the Result for a kernel that has no machine code and needs it
 //   load(driver, kernel, image, module, function, log)  the image is machine code or text
-//   follow(driver, graph, step, before, early, node)   adds a kernel behind others
+//   follow(driver, graph, step, before, start, node)   adds a kernel behind others (Start)
 //   can_time(driver)           whether a graph can have events in it
 //   starts_early(driver, card) whether it can begin before one other kernel has ended
 // and Driver::call() has stream_priorities, stream_create, stream_destroy, event_create, event_destroy, event_record,

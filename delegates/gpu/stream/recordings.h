@@ -22,6 +22,10 @@ struct StreamStep {
   void** arguments = nullptr;
 };
 
+// When a kernel's workgroups come to the card: when what is before it has ended and can be seen; when its last
+// workgroup ends; when all its workgroups have begun. A kernel waits by itself then (Op::kAwait).
+enum class Start { kDone, kEnds, kBegun };
+
 template <class Api>
 class StreamKernel final : public CompiledKernel {
  public:
@@ -206,7 +210,6 @@ typename Api::Result StreamRecordings<Api>::build(typename Api::Graph graph, uin
     step.size = kernel.size;
     step.shared_bytes = kernel.shared_bytes;
     step.arguments = arguments.data();
-    // Where one kernel follows one other, its workgroups may come to the card while that one ends.
     typename Api::GraphNode added = nullptr;
     const auto stamp = [&](const std::vector<typename Api::GraphNode>& behind, size_t event) {
       return device_.driver().call().graph_add_event(&added, graph, behind.data(), behind.size(), events[event]);
@@ -215,8 +218,13 @@ typename Api::Result StreamRecordings<Api>::build(typename Api::Graph graph, uin
       if (const Result result = stamp(before, 2 * s); !good(result)) return result;
       before = {added};
     }
-    const bool early = before.size() == 1 && events.empty() && Api::starts_early(device_.driver(), device_.card());
-    Result result = Api::follow(device_.driver(), graph, step, before, early, &added);
+    // Where one kernel follows one other, its workgroups may come to the card while that one ends. One that asks for
+    // weights first may do so while the other still runs; without anything to ask for, its workgroups would only be in
+    // the way.
+    Start start = Start::kDone;
+    if (before.size() == 1 && events.empty() && Api::starts_early(device_.driver(), device_.card()))
+      start = kernel.begins_early ? Start::kBegun : Start::kEnds;
+    Result result = Api::follow(device_.driver(), graph, step, before, start, &added);
     if (good(result) && !events.empty()) result = stamp({added}, 2 * s + 1);
     if (!good(result)) return result;
     since.push_back(added);

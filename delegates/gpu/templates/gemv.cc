@@ -1,0 +1,273 @@
+#include "delegates/gpu/templates/gemv.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "delegates/gpu/templates/rows_body.h"
+#include "delegates/gpu/templates/space.h"
+
+namespace vireo::gpu {
+namespace {
+
+constexpr uint32_t kMostKeptOfRow = 16;  // elements of a row that a lane keeps while statistics are taken
+
+bool is_narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+int64_t of_quad(DType t) { return is_narrow(t) ? 8 : 4; }  // elements of 16 bytes
+
+// x in shared memory: the elements that lanes read together, `piece` apart, lie side by side, and those that they write
+// together in different banks.
+int64_t pitch_of(int64_t k, int64_t piece) { return (k / piece + 31) / 32 * 32 + 4; }
+
+std::string refuse_numbers(const GemvProblem& p) {
+  const auto is = [](DType t) { return t == DType::kF32 || is_narrow(t); };
+  if (!is(p.w_dtype) || (p.rows.empty() && !is(p.x_dtype)))
+    return "the GPU has no product of " + std::string(dtype_name(p.x_dtype)) + " and " + dtype_name(p.w_dtype);
+  const int64_t piece = of_quad(p.w_dtype);
+  bool whole = p.k % piece == 0;
+  if (p.rows.empty()) whole = whole && p.x_offset % of_quad(p.x_dtype) == 0 && p.k % of_quad(p.x_dtype) == 0;
+  for (const GemvProblem::Columns& c : p.columns) {
+    if (c.steps.size() != p.shape.size()) return "columns of another rank";
+    whole = whole && c.offset % piece == 0 &&
+            std::all_of(c.steps.begin(), c.steps.end(), [&](int64_t s) { return s % piece == 0; });
+  }
+  if (!whole) return "a row that is not read 16 bytes at a time";
+  if (p.columns.empty() || p.epilogue.inputs.size() < p.columns.size()) return "an epilogue without its sums";
+  for (size_t i = 0; i < p.columns.size(); ++i) {
+    if (!p.epilogue.inputs[i].given || p.epilogue.inputs[i].dtype != DType::kF32) return "an epilogue without its sums";
+  }
+  return "";
+}
+
+std::string refuse_row(const RowsProblem& rows, int64_t k, const Target& target) {
+  std::string why = refuse_rows(rows, target);
+  const size_t outer = rows.shape.size() - static_cast<size_t>(rows.row_axes);
+  const auto begin = rows.shape.begin() + static_cast<std::ptrdiff_t>(outer);
+  if (why.empty() && (rows.per_row || rows.epilogue.outputs.size() != 1 || rows.epilogue.reports() ||
+                      count_of({rows.shape.begin(), begin}) != 1 || count_of({begin, rows.shape.end()}) != k))
+    why = "x is not one row";
+  return why;
+}
+
+class Gemv {
+ public:
+  Gemv(const GemvProblem& problem, const GemvTiling& tiling, const Target& target)
+      : p_(problem), t_(tiling), target_(target), numbers_(b_, target), elements_(b_, target) {}
+
+  Dispatch run() {
+    Dispatch out;
+    out.refusal = refusal();
+    if (!out.refusal.empty()) return out;
+    const std::string name = "gemv" + (p_.rows.empty() ? "" : describe(p_.rows[0].epilogue)) + describe(p_.epilogue);
+    const int64_t of_group = t_.lanes / target_.subgroup, places = count_of(p_.shape);
+    out.refusal = cover((places + of_group - 1) / of_group, target_, &out);
+    if (!out.refusal.empty()) return out;
+    std::vector<size_t> parts;
+    if (!p_.rows.empty()) {
+      p_.rows[0].epilogue.outputs[0].view = View();  // it goes to shared memory
+      fit_rows(p_.rows.data(), &parts);
+    }
+    write(parts, out);
+    out.program = std::move(b_.program());
+    out.program.name = name;
+    out.program.size = {t_.lanes, 1, 1};
+    out.push = numbers_.words();
+    return out;
+  }
+
+ private:
+  std::string refusal() const {
+    std::string why = refuse_numbers(p_);
+    if (why.empty() && !target_.shuffles) why = "lanes that exchange nothing";
+    if (why.empty() &&
+        (t_.lanes % target_.subgroup != 0 || t_.lanes > std::min(target_.workgroup, target_.workgroup_x) ||
+         (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0))
+      why = "a row among lanes that this GPU does not have";
+    if (why.empty() && !p_.rows.empty()) why = refuse_row(p_.rows[0], p_.k, target_);
+    const auto words = static_cast<uint64_t>(pitch_of(p_.k, piece()) * piece() + t_.lanes);
+    if (why.empty() && !p_.rows.empty() && words * sizeof(float) > target_.shared_bytes)
+      why = "a row that is longer than what this GPU shares";
+    if (why.empty()) why = refuse(p_.epilogue, p_.shape.size(), target_);
+    for (const Output& o : p_.epilogue.outputs) {
+      const DType type = p_.epilogue.type_of(o.value);
+      if (why.empty() && !can_store(type, target_))
+        why = "this GPU cannot write elements of " + std::string(dtype_name(type)) + " one by one";
+    }
+    return why;
+  }
+  int64_t piece() const { return of_quad(p_.w_dtype); }  // of the depth, in one load of w
+
+  void write(const std::vector<size_t>& parts, const Dispatch& launch) {
+    uint32_t binding = 0;
+    if (p_.rows.empty()) x_ = b_.buffer(binding++, Element::kQuad, false);
+    w_ = b_.buffer(binding++, Element::kQuad, false);
+    k_ = numbers_(p_.k);
+    const int64_t subgroup = target_.subgroup;
+    share_ = b_.lane() % subgroup;
+    std::vector<Value> extents;
+    for (const int64_t e : p_.shape) extents.push_back(numbers_(e));
+    const Value count = numbers_(count_of(p_.shape));
+    for (const GemvProblem::Columns& c : p_.columns) {
+      std::vector<Value> steps = {numbers_(c.offset / piece())};
+      for (const int64_t s : c.steps) steps.push_back(numbers_(s / piece()));
+      steps_.push_back(std::move(steps));
+    }
+    x_offset_ = numbers_(p_.rows.empty() ? p_.x_offset / of_quad(p_.x_dtype) : 0);
+    RowsTiling row_tiling;
+    std::unique_ptr<RowsBody> rows;
+    std::unique_ptr<Evaluator> rows_end;
+    if (!p_.rows.empty()) {
+      row_tiling.lanes = row_tiling.lanes_of_row = t_.lanes;
+      const int64_t each = (p_.k + t_.lanes - 1) / t_.lanes;
+      row_tiling.kept = each <= kMostKeptOfRow ? static_cast<uint32_t>(each) : 0;
+      rows = std::make_unique<RowsBody>(b_, target_, numbers_, p_.rows[0], parts, row_tiling, &binding);
+      rows_end = std::make_unique<Evaluator>(b_, target_, numbers_, p_.rows[0].epilogue, &binding);
+    }
+    Evaluator epilogue(b_, target_, numbers_, p_.epilogue, &binding);
+    epilogue.bind_outputs(numbers_, &binding);
+
+    const Value number = group_number(b_, numbers_, launch) * (t_.lanes / subgroup) + b_.lane() / subgroup;
+    const bool all_there = count_of(p_.shape) % (int64_t{t_.lanes} / subgroup) == 0;
+    const Value there = all_there ? b_.boolean(true) : number < count;
+    const std::vector<Value> place = unravel(b_.select(there, number, count - 1), extents);
+    for (const std::vector<Value>& steps : steps_) {
+      Value first = steps[0];
+      for (size_t a = 0; a < place.size(); ++a) first = first + place[a] * steps[a + 1];
+      firsts_.push_back(first);
+    }
+    // Weights are asked for one turn of the loop ahead, and the first of them before what other launches write is
+    // waited for.
+    for (size_t i = 0; i < p_.columns.size() * t_.turns; ++i) ahead_.push_back(b_.variable(Type::kQuad));
+    ask(share_ * piece());
+    b_.await();
+    if (rows != nullptr) {
+      const int64_t pitch = pitch_of(p_.k, piece());
+      row_ = b_.shared(Type::kF32, static_cast<uint32_t>(pitch * piece()));
+      rows->run(b_.u32(0), [&](const std::vector<Value>& at, Value element, const std::vector<Value>& given) {
+        const Value v = rows_end->output(rows_end->at(at, given), 0);
+        b_.shared_store(row_, (element % piece()) * pitch + element / piece(), v);
+      });
+      b_.barrier();
+    }
+    const std::vector<Value> sums = add_up();
+    b_.when((share_ == 0) & there, [&] { epilogue.store(epilogue.at(place, sums), place); });
+  }
+
+  int64_t step() const { return piece() * target_.subgroup; }
+  int64_t of_turns() const { return step() * t_.turns; }
+  Value is_there(Value k) { return p_.k % of_turns() == 0 ? b_.boolean(true) : k < k_; }
+
+  void ask(Value from) {
+    for (uint32_t turn = 0; turn < t_.turns; ++turn) {
+      const Value k = from + int64_t{turn} * step();
+      const Value quad = b_.select(is_there(k), k, b_.u32(0)) / piece();
+      for (size_t c = 0; c < firsts_.size(); ++c)
+        ahead_[turn * firsts_.size() + c].set(b_.load(Type::kQuad, w_, firsts_[c] + quad));
+    }
+  }
+
+  std::vector<Value> add_up() {
+    std::vector<Variable> sums;
+    for (size_t c = 0; c < firsts_.size(); ++c) sums.push_back(b_.variable(b_.f32(0)));
+    b_.loop(share_ * piece(), k_, static_cast<uint32_t>(of_turns()), [&](Value from) {
+      std::vector<Value> weights;
+      for (const Variable& v : ahead_) weights.push_back(v.get());
+      const Value next = from + of_turns();
+      b_.when(next < k_, [&] { ask(next); });
+      for (uint32_t turn = 0; turn < t_.turns; ++turn) {
+        const Value k = from + int64_t{turn} * step(), there = is_there(k);
+        const std::vector<Value> x = x_at(b_.select(there, k, b_.u32(0)));
+        for (size_t c = 0; c < sums.size(); ++c) {
+          const Value before = sums[c].get();
+          const std::vector<Value> w = numbers_of(p_.w_dtype, weights[turn * sums.size() + c]);
+          Value sum = before;
+          for (size_t e = 0; e < x.size(); ++e) sum = b_.fma(x[e], w[e], sum);
+          sums[c].set(b_.select(there, sum, before));
+        }
+      }
+    });
+    std::vector<Value> out;
+    for (const Variable& v : sums) {
+      Value sum = v.get();
+      for (uint32_t mask = target_.subgroup / 2; mask > 0; mask /= 2) sum = sum + b_.shuffle(sum, mask);
+      out.push_back(sum);
+    }
+    return out;
+  }
+
+  // x from k on, as many as a load of w has.
+  std::vector<Value> x_at(Value k) {
+    std::vector<Value> out;
+    if (!p_.rows.empty()) {
+      const Value first = k / piece();
+      for (int64_t e = 0; e < piece(); ++e) out.push_back(b_.shared_load(row_, first + e * pitch_of(p_.k, piece())));
+      return out;
+    }
+    const int64_t each = of_quad(p_.x_dtype);
+    // Where x is narrower than w, half of what a load brings belongs to another lane's weights.
+    if (each > piece()) {
+      const Value quad = b_.load(Type::kQuad, x_, x_offset_ + k / each);
+      const std::vector<Value> both = numbers_of(p_.x_dtype, quad);
+      const Value second = k % each != 0;
+      for (int64_t e = 0; e < piece(); ++e)
+        out.push_back(b_.select(second, both[static_cast<size_t>(e + piece())], both[static_cast<size_t>(e)]));
+      return out;
+    }
+    for (int64_t e = 0; e < piece(); e += each) {
+      const Value quad = b_.load(Type::kQuad, x_, x_offset_ + k / each + e / each);
+      for (const Value v : numbers_of(p_.x_dtype, quad)) out.push_back(v);
+    }
+    return out;
+  }
+
+  // The elements of a quad.
+  std::vector<Value> numbers_of(DType type, Value quad) const {
+    std::vector<Value> out;
+    for (uint32_t word = 0; word < 4; ++word) {
+      const Value bits = b_.part(quad, word);
+      if (!is_narrow(type)) {
+        out.push_back(decode(type, bits));
+      } else if (type == DType::kF16 && b_.converts_halves) {
+        out.push_back(b_.unpack_half(bits, 0));
+        out.push_back(b_.unpack_half(bits, 1));
+      } else {
+        out.push_back(decode(type, bits & 0xFFFF));
+        out.push_back(decode(type, bits >> 16));
+      }
+    }
+    return out;
+  }
+
+  GemvProblem p_;
+  const GemvTiling& t_;
+  const Target& target_;
+  mutable Builder b_;
+  Numbers numbers_;
+  Elements elements_;
+  uint32_t x_ = 0, w_ = 0, row_ = 0;
+  Value k_, share_, x_offset_;
+  std::vector<std::vector<Value>> steps_;
+  std::vector<Value> firsts_;  // quads
+  std::vector<Variable> ahead_;
+};
+
+}  // namespace
+
+GemvTiling choose_gemv(const GemvProblem& problem, const Target& target) {
+  GemvTiling t;
+  t.lanes = std::min({256u, target.workgroup, target.workgroup_x});
+  // All of a short column at once, of a longer one as much as hides the time of a load. With several columns a lane
+  // takes more, because each number of x serves all of them.
+  constexpr int64_t kMost = 8, kUsual = 4;
+  const int64_t step = of_quad(problem.w_dtype) * target.subgroup, steps = (problem.k + step - 1) / step;
+  const auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
+  t.turns = static_cast<uint32_t>(steps * columns <= kMost ? steps
+                                  : columns == 1           ? kUsual
+                                                           : std::max<int64_t>(1, kMost / columns));
+  return t;
+}
+
+Dispatch make_gemv(const GemvProblem& problem, const GemvTiling& tiling, const Target& target) {
+  return Gemv(problem, tiling, target).run();
+}
+
+}  // namespace vireo::gpu
