@@ -11,8 +11,9 @@
 namespace vireo::gpu {
 namespace {
 
-// Layouts of constants (Weight): as the model has it; with channels and taps exchanged; the same in float16.
-constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3;
+// Layouts of constants (Weight): as the model has it; with channels and taps exchanged; the same in float16; of codes of
+// four bits.
+constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3, kNibbles = 4;
 
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   return guarded([&] {
@@ -50,7 +51,7 @@ vireo_status list_weights(const vireo_host& host, const vireo_graph* graph, cons
         value.constant == nullptr || value.constant_size < w.source_bytes())
       return VIREO_INVALID_MODEL;
     vireo_packed packed = VIREO_PACKED_INIT;
-    packed.layout = w.element == 0 ? kAsItIs : w.halves ? kHalves : kTurned;
+    packed.layout = w.element == 0 ? kAsItIs : w.halves ? kHalves : w.nibbles ? kNibbles : kTurned;
     packed.constant = value.constant;
     packed.sizes[0] = static_cast<int64_t>(w.bytes);
     packed.sizes[1] = w.channels;

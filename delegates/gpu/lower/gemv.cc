@@ -27,20 +27,29 @@ bool is_simple(const Expression& e) {
 struct Source {
   Expression end;
   int64_t w_offset = 0, w_column = 0, columns = 0;
+  std::vector<int> operands;  // x, w, scales
 };
 
 // What of a product with one row a gemv needs; columns are not set.
 std::optional<GemvProblem> begin_gemv(const Lowering& l, const Work& w, Source* out) {
   const auto* const p = std::get_if<ProductProblem>(&w.problem);
   if (p == nullptr || p->m != 1 || !p->batch.empty() || p->inner != 0 || p->sum != DType::kF32) return {};
-  if (p->x.column != 1 || p->w.row != 1 || !is_simple(p->epilogue) || sees_places(p->epilogue)) return {};
-  if (l.memories[static_cast<size_t>(w.operands[1])].where != Where::kWeights || w.updates || w.errors >= 0) return {};
-  *out = {p->epilogue, p->w.offset, p->w.column, p->n};
+  if (p->x.column != 1 || !is_simple(p->epilogue) || sees_places(p->epilogue) || w.updates || w.errors >= 0) return {};
+  const bool coded = w.coded.codes >= 0;
+  const int weights = coded ? w.coded.codes : w.operands[1];
+  if (l.memories[static_cast<size_t>(weights)].where != Where::kWeights || (!coded && p->w.row != 1)) return {};
+  out->end = p->epilogue;
+  out->w_offset = coded ? 0 : p->w.offset;
+  out->w_column = coded ? p->k : p->w.column;
+  out->columns = p->n;
+  out->operands = {w.operands[0], weights};
+  if (coded) out->operands.push_back(w.coded.scales);
   GemvProblem g;
   g.k = p->k;
   g.x_dtype = p->x.dtype;
   g.x_offset = p->x.offset;
-  g.w_dtype = p->w.dtype;
+  g.w_dtype = coded ? w.coded.dtype : p->w.dtype;
+  if (coded) g.scales = {w.coded.scale_dtype, w.coded.block, w.coded.zero};
   return g;
 }
 
@@ -55,6 +64,9 @@ class Gemvs {
     drop();
     for (size_t k = 0; k < works_.size(); ++k) take_row(k);
     drop();
+    for (size_t k = works_.size(); k-- > 0;) {
+      if (!is_used(k)) works_.erase(works_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
   }
 
  private:
@@ -80,6 +92,17 @@ class Gemvs {
     return true;
   }
 
+  // Whether anybody sees what a work writes: numbers that codes stand for may have lost their readers.
+  bool is_used(size_t k) const {
+    const Work& w = works_[k];
+    return w.errors >= 0 || std::any_of(w.writes.begin(), w.writes.end(), [&](int m) {
+             return !is_inner(m) || std::any_of(works_.begin(), works_.end(), [&](const Work& reader) {
+               return is_among(reader.reads, m) || is_among(reader.operands, m) ||
+                      (reader.updates && is_among(reader.writes, m));
+             });
+           });
+  }
+
   // The product alone.
   void replace(size_t k) {
     Source source;
@@ -93,7 +116,10 @@ class Gemvs {
       if (!in.given) drop_row(&in.view);
     }
     for (Output& o : g->epilogue.outputs) drop_row(&o.view);
-    if (can(*g)) works_[k].problem = std::move(*g);
+    if (!can(*g)) return;
+    works_[k].problem = std::move(*g);
+    works_[k].operands = source.operands;
+    works_[k].coded = {};
   }
 
   // A product for each chain that reads its columns.
@@ -151,7 +177,7 @@ class Gemvs {
       g.columns.push_back(std::move(c));
     }
     Work out;
-    out.operands = product.operands;
+    out.operands = source.operands;
     out.writes = reader.writes;
     out.node = product.node;
     // Inputs: the sums, the product's own for each of them, the chain's.
@@ -246,7 +272,7 @@ class Gemvs {
       p.rows = {*rows};
       p.rows[0].epilogue.outputs[0].view = {};
       p.x_offset = 0;
-      with.operands = {w.operands[1]};
+      with.operands.erase(with.operands.begin());
       with.reads = works_[k].reads;
       with.reads.insert(with.reads.end(), w.reads.begin(), w.reads.end());
       if (bindings(with) > l_.target().bindings || !can(with.problem)) return;

@@ -25,8 +25,8 @@ View view(int64_t offset, Extents strides) {
   return v;
 }
 
-// One row: y = norm(x) w + bias, of which columns are a head that is rotated in halves and copied behind a cache, a head
-// that is copied behind another, one that is scaled, and a gate with what it multiplies.
+// One row: y = norm(x) w + bias, of which columns are a head that is rotated in halves and copied behind a cache, a
+// head that is copied behind another, one that is scaled, and a gate with what it multiplies.
 class Layer {
  public:
   explicit Layer(const Target& target) : l(none_, target) {

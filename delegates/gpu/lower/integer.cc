@@ -159,8 +159,52 @@ std::string widen(Lowering& l, int64_t axis) {
   return c.store(c.b.function(Function::kMul, kReal, c.b.function(Function::kCast, kReal, x), scale));
 }
 
+// One scale for each `block` neighbours along an axis, which is two axes here: of blocks, and inside one.
+std::string dequantize_blocks(Lowering& l, int64_t axis, int64_t block) {
+  const Datum &x = l.in(0), &scale = l.in(1), &y = l.out(0);
+  const size_t at = axis_of(axis, x.rank());
+  if (x.rank() >= kMostAxes) return "scales of blocks in 8 dimensions";
+  if (scale.rank() != x.rank() || x.dims[at] % block != 0 || scale.dims[at] != x.dims[at] / block)
+    return "blocks that do not divide an axis";
+  if (!dtype_is_integer(x.dtype) || dtype_bits(x.dtype) > 16) return std::string("codes of ") + dtype_name(x.dtype);
+  if (!is_real(scale.dtype) || !is_real(y.dtype)) return std::string("a scale of ") + dtype_name(scale.dtype);
+  ChainProblem p;
+  p.shape = x.dims;
+  p.shape[at] = x.dims[at] / block;
+  p.shape.insert(p.shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
+  // `inside`: how far neighbours in a block are apart, in steps along the axis.
+  const auto cut = [&](const Laid& laid, int64_t of_block, int64_t inside) {
+    View view = view_of(laid);
+    const int64_t step = view.strides[at];
+    view.strides[at] = step * of_block;
+    view.strides.insert(view.strides.begin() + static_cast<std::ptrdiff_t>(at) + 1, step * inside);
+    return view;
+  };
+  ExpressionBuilder b(&p.expression);
+  std::vector<int> reads;
+  const auto read = [&](size_t input, int64_t of_block, int64_t inside) {
+    const Laid laid = l.laid(l.node().inputs[input]);
+    reads.push_back(laid.memory);
+    return b.input(l.in(input).dtype, cut(laid, of_block, inside));
+  };
+  const int codes = read(0, block, 1);
+  int size = read(1, 1, 0);
+  const int zero = l.has(2) ? read(2, 1, 0) : -1;
+  if (scale.dtype != kReal) size = b.function(Function::kCast, kReal, size);
+  int v = b.function(Function::kDequantize, kReal, codes, size, zero);
+  if (y.dtype != kReal) v = b.function(Function::kCast, y.dtype, v);
+  const Laid to = l.make(l.node().outputs[0]);
+  b.output(v, cut(to, block, 1));
+  Work& w = l.push(std::move(p));
+  w.reads = std::move(reads);
+  w.writes = {to.memory};
+  return "";
+}
+
 std::string dequantize(Lowering& l) {
   const auto& a = l.node().attrs<attrs::DequantizeLinear>();
+  if (a.block_size() > 0 && l.in(1).count() != 1 && !is_narrow_float(l.in(0).dtype))
+    return dequantize_blocks(l, a.axis(), a.block_size());
   if (std::string why = check_border(l, a.block_size()); !why.empty()) return why;
   if (l.out(0).dtype != kReal) return "codes of another type than float32";
   if (is_narrow_float(l.in(0).dtype)) return widen(l, a.axis());

@@ -97,8 +97,9 @@ class Writer {
     all(offset, steps);
   }
   void add(const GemvProblem& v) {
-    const auto& [shape, k, x_dtype, x_offset, rows, w_dtype, columns, epilogue] = v;
-    all(shape, k, x_dtype, x_offset, rows, w_dtype, columns, epilogue);
+    const auto& [shape, k, x_dtype, x_offset, rows, w_dtype, columns, scales, epilogue] = v;
+    const auto& [dtype, block, zero] = scales;
+    all(shape, k, x_dtype, x_offset, rows, w_dtype, columns, dtype, block, zero, epilogue);
   }
   void add(const ConvolutionProblem& v) {
     const auto& [images, groups, channels, outputs, shares, window, x_dtype, w_dtype, x, w, sum, x_zero, w_zero, raw,

@@ -67,6 +67,12 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   constexpr int64_t kLeastRows = 32;
   bool turned = false;
   const int64_t rows = count_of(p->batch) * p->m;
+  CodedWeights coded;
+  if (rows == 1 && p->sum == kReal && p->w.offset == 0 &&
+      l.memories[static_cast<size_t>(l.laid(l.node().inputs[1]).memory)].where == Where::kInner) {
+    if (p->w.row == 1 && p->w.column == p->k) coded = coded_weights(l, l.node().inputs[1], p->k, p->n, true);
+    if (p->w.column == 1 && p->w.row == p->n) coded = coded_weights(l, l.node().inputs[1], p->k, p->n, false);
+  }
   const bool narrower = l.target().tile_unit && l.target().half_products && rows >= kLeastRows && p->sum == kReal;
   const bool few = rows <= kFewRows && p->sum == kReal;
   const bool turns = (narrower || few || p->raw) && p->w.column == 1 && p->w.row == p->n && p->w.offset == 0 &&
@@ -81,6 +87,7 @@ std::string push(Lowering& l, ProductProblem* p, Ending end, View view, const La
   work.operands = {l.laid(l.node().inputs[0]).memory, w.memory};
   work.reads = std::move(end.reads);
   work.writes = {to.memory};
+  work.coded = coded;
   return "";
 }
 

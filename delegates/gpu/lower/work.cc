@@ -221,6 +221,34 @@ Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, bo
   return {static_cast<int>(memories.size()) - 1, at.offset, at.strides};
 }
 
+int Lowering::turned(int v, int64_t channels, int64_t taps) {
+  const int plain = laid(v).memory;
+  Memory kept = memories[static_cast<size_t>(plain)];
+  const Datum& d = value(v);
+  const int bits = dtype_bits(d.dtype);
+  kept.form.nibbles = bits == 4;
+  if (kept.where != Where::kWeights || network_.open || channels < 1 || taps < 1 || (bits != 4 && bits % 8 != 0) ||
+      bits > 32 || d.count() % (channels * taps) != 0 || (bits == 4 && (channels % 2 != 0 || taps % 2 != 0)))
+    return -1;
+  if (channels == 1 || taps == 1) return plain;
+  kept.form.element = static_cast<uint32_t>(std::max(bits / 8, 1));
+  kept.form.channels = static_cast<uint32_t>(channels);
+  kept.form.taps = static_cast<uint32_t>(taps);
+  for (size_t m = 0; m < memories.size(); ++m) {
+    if (memories[m].where == Where::kWeights && memories[m].value == kept.value && memories[m].form == kept.form)
+      return static_cast<int>(m);
+  }
+  memories.push_back(kept);
+  return static_cast<int>(memories.size()) - 1;
+}
+
+const Node* Lowering::maker(int v) const {
+  for (const Node& n : network_.nodes) {
+    if (std::find(n.outputs.begin(), n.outputs.end(), v) != n.outputs.end()) return &n;
+  }
+  return nullptr;
+}
+
 int Lowering::errors() {
   if (errors_ < 0) {
     errors_ = make_memory(uint64_t{network_.sources} * sizeof(uint32_t));
@@ -335,15 +363,20 @@ bool Lowering::integers(size_t i, Extents* to) const {
 
 bool Lowering::zero_point(size_t i, int32_t* to) const {
   *to = 0;
-  if (!has(i)) return true;
-  if (!constant(i) || in(i).count() < 1 || in(i).constant_bytes < in(i).bytes()) return false;
-  const auto at = [this, i](int64_t k) -> int32_t {
-    const uint8_t byte = in(i).constant[k];
-    return in(i).dtype == DType::kI8 ? static_cast<int8_t>(byte) : byte;
+  return !has(i) || one_code(in(i), to);
+}
+
+bool one_code(const Datum& d, int32_t* to) {
+  const int bits = dtype_bits(d.dtype);
+  const bool is_signed = d.dtype == DType::kI8 || d.dtype == DType::kI4;
+  if (!is_signed && d.dtype != DType::kU8 && d.dtype != DType::kU4) return false;
+  if (d.constant == nullptr || d.count() < 1 || d.constant_bytes < d.bytes()) return false;
+  const auto at = [&](int64_t k) -> int32_t {
+    const int code = bits == 8 ? d.constant[k] : d.constant[k / 2] >> (k % 2 * 4) & 15;
+    return is_signed && code >= 1 << (bits - 1) ? code - (1 << bits) : code;
   };
-  if (in(i).dtype != DType::kI8 && in(i).dtype != DType::kU8) return false;
   *to = at(0);
-  for (int64_t k = 1; k < in(i).count(); ++k) {
+  for (int64_t k = 1; k < d.count(); ++k) {
     if (at(k) != *to) return false;
   }
   return true;

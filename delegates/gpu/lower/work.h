@@ -56,6 +56,14 @@ using Problem =
     std::variant<ChainProblem, RowsProblem, ProductProblem, ConvolutionProblem, PoolProblem, DepthwiseProblem,
                  ScanProblem, AttentionProblem, RecurrentProblem, ScatterProblem, TopProblem, GemvProblem>;
 
+// Weights of a product that are codes with scales of blocks, along the depth in both.
+struct CodedWeights {
+  int codes = -1, scales = -1;  // memories; below 0: there are none
+  DType dtype = DType::kNone, scale_dtype = DType::kNone;
+  int64_t block = 0;  // neighbours along the depth that share a scale
+  int32_t zero = 0;
+};
+
 // One launch in the making.
 struct Work {
   Problem problem;
@@ -65,6 +73,7 @@ struct Work {
   int errors = -1;            // the memory of words of errors, if an expression reports any
   uint32_t node = 0;          // of the part
   bool updates = false;       // it needs what its outputs hold, which others wrote
+  CodedWeights coded;         // what operand w of a product was made from, if it may be taken in its place
 };
 
 // "chain", "rows"...
@@ -109,6 +118,10 @@ class Lowering {
   // are taken: *dtype becomes what is there. With taps, [.., channels, taps] becomes [.., taps, channels], if
   // value `v` is a constant that lies so: *turned says it. may_halve: a matrix unit reads them.
   Laid weights(int v, const Laid& at, int64_t channels, int64_t taps, bool may_halve, DType* dtype, bool* turned);
+  // Constant `v`, [channels, taps] or several of them, kept as [taps, channels]; -1: it cannot be.
+  int turned(int v, int64_t channels, int64_t taps);
+  // The node that makes a value, or null.
+  const Node* maker(int v) const;
   // The memory of words of errors.
   int errors();
   // The last expression of `work` reports errors of the node in hand.
@@ -155,6 +168,13 @@ std::string lower_sample(Lowering& l);
 std::string lower_recurrent(Lowering& l);
 std::string lower_resize(Lowering& l);
 std::string lower_attention(Lowering& l);
+
+// Whether a constant of codes of 4 or 8 bits has one code in all elements: *to.
+bool one_code(const Datum& d, int32_t* to);
+
+// What value `v` was made from, if it is a matrix that codes and scales of blocks stand for: k numbers of each of n
+// columns, which lie along k in memory where `by_rows`.
+CodedWeights coded_weights(Lowering& l, int v, int64_t k, int64_t n, bool by_rows);
 
 // How an integer operator ends: clamp(rne(v) + zero), as a code of `dtype`.
 struct Codes {

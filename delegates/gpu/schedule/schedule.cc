@@ -96,10 +96,12 @@ const char* check(const Launch& step, const Schedule& s, const Target& t) {
 }
 
 bool has_form(const Weight& w) {
-  if (w.element == 0) return w.channels == 0 && w.taps == 0 && !w.halves;
+  if (w.element == 0) return w.channels == 0 && w.taps == 0 && !w.halves && !w.nibbles;
   if (w.halves ? w.element != 4 : w.element != 1 && w.element != 2 && w.element != 4) return false;
   if (w.bytes > UINT64_MAX / 2) return false;
   const uint64_t run = uint64_t{w.channels} * w.taps;  // of 64 bits: below 2^64
+  if (w.nibbles)
+    return w.element == 1 && !w.halves && run != 0 && w.channels % 2 == 0 && w.taps % 2 == 0 && w.bytes * 2 % run == 0;
   return (w.taps == 0) == (w.channels == 0) && w.source_bytes() / w.element % (run == 0 ? 1 : run) == 0 &&
          w.source_bytes() % w.element == 0;
 }
@@ -166,7 +168,7 @@ Launch unpack(const fb::Step& s) {
 }
 
 Weight unpack(const fb::Weight& w) {
-  return {w.bytes(), w.node(), w.value(), w.channels(), w.taps(), w.element(), w.halves()};
+  return {w.bytes(), w.node(), w.value(), w.channels(), w.taps(), w.element(), w.halves(), w.nibbles()};
 }
 
 template <class Table, class T>
@@ -192,16 +194,36 @@ void keep(const Weight& w, const void* from, void* to, uint64_t first, uint64_t 
   }
 }
 
+// The same of elements of four bits. A block of taps is read from all channels before the next, so that lines of memory
+// are read whole.
+void keep_nibbles(const Weight& w, const uint8_t* from, uint8_t* to, uint64_t first, uint64_t end) {
+  constexpr uint64_t kBlock = 64;
+  const uint64_t channels = w.channels, taps = w.taps, each = channels * taps / 2;
+  const auto nibble = [](const uint8_t* line, uint64_t t) { return line[t / 2] >> (t % 2 * 4) & 15; };
+  for (uint64_t run = first * each; run < end * each; run += each) {
+    for (uint64_t block = 0; block < taps; block += kBlock) {
+      const uint64_t last = std::min(block + kBlock, taps);
+      for (uint64_t c = 0; c < channels; c += 2) {
+        const uint8_t *const one = from + run + c * taps / 2, *const two = one + taps / 2;
+        for (uint64_t t = block; t < last; ++t)
+          to[run + (t * channels + c) / 2] = static_cast<uint8_t>(nibble(one, t) | nibble(two, t) << 4);
+      }
+    }
+  }
+}
+
 uint64_t kept_bytes(const Weight& w) { return w.halves ? 2 : w.element == 0 ? 1 : w.element; }
 
 }  // namespace
 
 uint64_t runs_of(const Weight& w) {
+  if (w.nibbles) return w.bytes * 2 / (uint64_t{w.channels} * w.taps);
   return w.bytes / kept_bytes(w) / (w.taps == 0 ? 1 : uint64_t{w.channels} * w.taps);
 }
 
 void keep_weight(const Weight& w, const void* from, void* to, uint64_t first, uint64_t end) {
   const auto same = [](auto v) { return v; };
+  if (w.nibbles) return keep_nibbles(w, static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to), first, end);
   if (w.halves) return keep<float, uint16_t>(w, from, to, first, end, f32_to_f16);
   if (w.element == 4) return keep<uint32_t, uint32_t>(w, from, to, first, end, same);
   if (w.element == 2) return keep<uint16_t, uint16_t>(w, from, to, first, end, same);
@@ -229,7 +251,8 @@ std::vector<uint8_t> write_schedule(const Schedule& schedule) {
   }
   std::vector<::flatbuffers::Offset<fb::Weight>> weights;
   for (const Weight& w : schedule.weights)
-    weights.push_back(fb::CreateWeight(b, w.bytes, w.node, w.value, w.channels, w.taps, w.element, w.halves));
+    weights.push_back(
+        fb::CreateWeight(b, w.bytes, w.node, w.value, w.channels, w.taps, w.element, w.halves, w.nibbles));
   const auto target = b.CreateString(schedule.target);
   const auto inputs = b.CreateVector(schedule.inputs);
   const auto outputs = b.CreateVector(schedule.outputs);

@@ -75,10 +75,11 @@ struct Weight {
   int32_t value = 0;   // its number there
   // Where taps is not 0, each run of [channels, taps] elements of `element` bytes is kept as [taps, channels].
   uint32_t channels = 0, taps = 0, element = 0;
-  bool halves = false;  // float32 numbers are kept as float16
+  bool halves = false;   // float32 numbers are kept as float16
+  bool nibbles = false;  // elements have four bits, two to a byte, the first in its low half; `element` is 1
 
   uint64_t source_bytes() const { return halves ? 2 * bytes : bytes; }  // as the model has it
-  auto fields() const { return std::tie(bytes, node, value, channels, taps, element, halves); }
+  auto fields() const { return std::tie(bytes, node, value, channels, taps, element, halves, nibbles); }
   friend bool operator==(const Weight& a, const Weight& b) { return a.fields() == b.fields(); }
 };
 

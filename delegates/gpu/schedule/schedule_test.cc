@@ -122,6 +122,7 @@ TEST(GpuSchedule, WhatLeavesItsMemoryIsRefused) {
       {"form that there is not", [](Schedule* s) { s->weights[2].taps = 0; }},
       {"form that there is not", [](Schedule* s) { s->weights[2].taps = 5; }},
       {"form that there is not", [](Schedule* s) { s->weights[2].bytes = uint64_t{1} << 63; }},
+      {"form that there is not", [](Schedule* s) { s->weights[2].nibbles = true; }},
       {"no value", [](Schedule* s) { s->weights[1].node = -2; }},
       {"no value", [](Schedule* s) { s->weights[1].value = -1; }},
       {"end where places do", [](Schedule* s) { s->inner_bytes -= 8; }},
@@ -157,6 +158,22 @@ TEST(GpuSchedule, ConstantsAreKeptInTheirForm) {
   EXPECT_EQ(by_parts, halves);
   keep_weight({6, 0, 0}, codes.data(), bytes.data());
   EXPECT_EQ(bytes, codes);
+  // Two runs of 4 x 66 codes of four bits, more taps than are read at once.
+  constexpr uint32_t kChannels = 4, kTaps = 66;
+  std::vector<uint8_t> nibbles(kChannels * kTaps), kept(nibbles.size());
+  for (size_t i = 0; i < nibbles.size(); ++i) nibbles[i] = static_cast<uint8_t>(i * 37 + i / 7);
+  const Weight narrow = {nibbles.size(), 0, 0, kChannels, kTaps, 1, false, true};
+  ASSERT_EQ(runs_of(narrow), 2u);
+  for (const uint64_t run : {1, 0}) keep_weight(narrow, nibbles.data(), kept.data(), run, run + 1);
+  const auto at = [](const std::vector<uint8_t>& v, size_t i) { return v[i / 2] >> (i % 2 * 4) & 15; };
+  for (size_t run = 0; run < 2; ++run) {
+    for (size_t c = 0; c < kChannels; ++c) {
+      for (size_t t = 0; t < kTaps; ++t) {
+        const size_t first = run * kChannels * kTaps;
+        ASSERT_EQ(at(kept, first + t * kChannels + c), at(nibbles, first + c * kTaps + t));
+      }
+    }
+  }
 }
 
 // Whatever the bytes are, what is read keeps the promise: it is written and read again as the same.

@@ -12,7 +12,8 @@ namespace {
 constexpr uint32_t kMostKeptOfRow = 16;  // elements of a row that a lane keeps while statistics are taken
 
 bool is_narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-int64_t of_quad(DType t) { return is_narrow(t) ? 8 : 4; }  // elements of 16 bytes
+bool is_coded(DType t) { return dtype_is_integer(t) && dtype_bits(t) <= 8; }
+int64_t of_quad(DType t) { return 128 / dtype_bits(t); }  // elements of 16 bytes
 
 // x in shared memory: the elements that lanes read together, `piece` apart, lie side by side, and those that they write
 // together in different banks.
@@ -20,10 +21,12 @@ int64_t pitch_of(int64_t k, int64_t piece) { return (k / piece + 31) / 32 * 32 +
 
 std::string refuse_numbers(const GemvProblem& p) {
   const auto is = [](DType t) { return t == DType::kF32 || is_narrow(t); };
-  if (!is(p.w_dtype) || (p.rows.empty() && !is(p.x_dtype)))
+  const bool coded = p.scales.block > 0 && dtype_bits(p.w_dtype) >= 4 && is_coded(p.w_dtype) && is(p.scales.dtype);
+  if ((!coded && (!is(p.w_dtype) || p.scales.block != 0)) || (p.rows.empty() && !is(p.x_dtype)))
     return "the GPU has no product of " + std::string(dtype_name(p.x_dtype)) + " and " + dtype_name(p.w_dtype);
-  const int64_t piece = of_quad(p.w_dtype);
+  const int64_t piece = of_quad(p.w_dtype), block = coded ? p.scales.block : 1;
   bool whole = p.k % piece == 0;
+  const auto in_blocks = [&](int64_t elements) { return elements % block == 0; };
   if (p.rows.empty()) whole = whole && p.x_offset % of_quad(p.x_dtype) == 0 && p.k % of_quad(p.x_dtype) == 0;
   for (const GemvProblem::Columns& c : p.columns) {
     if (c.steps.size() != p.shape.size()) return "columns of another rank";
@@ -31,6 +34,11 @@ std::string refuse_numbers(const GemvProblem& p) {
             std::all_of(c.steps.begin(), c.steps.end(), [&](int64_t s) { return s % piece == 0; });
   }
   if (!whole) return "a row that is not read 16 bytes at a time";
+  for (const GemvProblem::Columns& c : p.columns) {
+    if ((coded && block % piece != 0) || !in_blocks(p.k) || !in_blocks(c.offset) ||
+        !std::all_of(c.steps.begin(), c.steps.end(), in_blocks))
+      return "columns that are no whole blocks of codes";
+  }
   if (p.columns.empty() || p.epilogue.inputs.size() < p.columns.size()) return "an epilogue without its sums";
   for (size_t i = 0; i < p.columns.size(); ++i) {
     if (!p.epilogue.inputs[i].given || p.epilogue.inputs[i].dtype != DType::kF32) return "an epilogue without its sums";
@@ -58,7 +66,7 @@ class Gemv {
     out.refusal = refusal();
     if (!out.refusal.empty()) return out;
     const std::string name = "gemv" + (p_.rows.empty() ? "" : describe(p_.rows[0].epilogue)) + describe(p_.epilogue);
-    const int64_t of_group = t_.lanes / target_.subgroup, places = count_of(p_.shape);
+    const int64_t of_group = int64_t{t_.lanes / target_.subgroup} * t_.places, places = count_of(p_.shape);
     out.refusal = cover((places + of_group - 1) / of_group, target_, &out);
     if (!out.refusal.empty()) return out;
     std::vector<size_t> parts;
@@ -80,7 +88,7 @@ class Gemv {
     if (why.empty() && !target_.shuffles) why = "lanes that exchange nothing";
     if (why.empty() &&
         (t_.lanes % target_.subgroup != 0 || t_.lanes > std::min(target_.workgroup, target_.workgroup_x) ||
-         (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0))
+         (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0 || t_.places == 0))
       why = "a row among lanes that this GPU does not have";
     if (why.empty() && !p_.rows.empty()) why = refuse_row(p_.rows[0], p_.k, target_);
     const auto words = static_cast<uint64_t>(pitch_of(p_.k, piece()) * piece() + t_.lanes);
@@ -100,16 +108,17 @@ class Gemv {
     uint32_t binding = 0;
     if (p_.rows.empty()) x_ = b_.buffer(binding++, Element::kQuad, false);
     w_ = b_.buffer(binding++, Element::kQuad, false);
+    if (coded()) scales_ = {p_.scales.dtype, binding++};
     k_ = numbers_(p_.k);
     const int64_t subgroup = target_.subgroup;
     share_ = b_.lane() % subgroup;
     std::vector<Value> extents;
     for (const int64_t e : p_.shape) extents.push_back(numbers_(e));
     const Value count = numbers_(count_of(p_.shape));
+    std::vector<std::vector<Value>> steps;  // of columns, in quads
     for (const GemvProblem::Columns& c : p_.columns) {
-      std::vector<Value> steps = {numbers_(c.offset / piece())};
-      for (const int64_t s : c.steps) steps.push_back(numbers_(s / piece()));
-      steps_.push_back(std::move(steps));
+      steps.push_back({numbers_(c.offset / piece())});
+      for (const int64_t s : c.steps) steps.back().push_back(numbers_(s / piece()));
     }
     x_offset_ = numbers_(p_.rows.empty() ? p_.x_offset / of_quad(p_.x_dtype) : 0);
     RowsTiling row_tiling;
@@ -125,18 +134,26 @@ class Gemv {
     Evaluator epilogue(b_, target_, numbers_, p_.epilogue, &binding);
     epilogue.bind_outputs(numbers_, &binding);
 
-    const Value number = group_number(b_, numbers_, launch) * (t_.lanes / subgroup) + b_.lane() / subgroup;
-    const bool all_there = count_of(p_.shape) % (int64_t{t_.lanes} / subgroup) == 0;
-    const Value there = all_there ? b_.boolean(true) : number < count;
-    const std::vector<Value> place = unravel(b_.select(there, number, count - 1), extents);
-    for (const std::vector<Value>& steps : steps_) {
-      Value first = steps[0];
-      for (size_t a = 0; a < place.size(); ++a) first = first + place[a] * steps[a + 1];
-      firsts_.push_back(first);
+    const int64_t subgroups = t_.lanes / subgroup;
+    const Value first = (group_number(b_, numbers_, launch) * subgroups + b_.lane() / subgroup) * int64_t{t_.places};
+    std::vector<std::vector<Value>> places;
+    std::vector<Value> there;
+    for (uint32_t i = 0; i < t_.places; ++i) {
+      const Value number = first + i;
+      there.push_back(count_of(p_.shape) % (subgroups * t_.places) == 0 ? b_.boolean(true) : number < count);
+      places.push_back(unravel(b_.select(there[i], number, count - 1), extents));
+      for (const std::vector<Value>& s : steps) {
+        Value at = s[0];
+        for (size_t a = 0; a < places[i].size(); ++a) at = at + places[i][a] * s[a + 1];
+        firsts_.push_back(at);
+      }
     }
     // Weights are asked for one turn of the loop ahead, and the first of them before what other launches write is
     // waited for.
-    for (size_t i = 0; i < p_.columns.size() * t_.turns; ++i) ahead_.push_back(b_.variable(Type::kQuad));
+    for (size_t i = 0; i < firsts_.size() * t_.turns; ++i) {
+      ahead_.push_back(b_.variable(Type::kQuad));
+      if (coded()) scales_ahead_.push_back(b_.variable(b_.f32(0)));
+    }
     ask(share_ * piece());
     b_.await();
     if (rows != nullptr) {
@@ -149,8 +166,15 @@ class Gemv {
       b_.barrier();
     }
     const std::vector<Value> sums = add_up();
-    b_.when((share_ == 0) & there, [&] { epilogue.store(epilogue.at(place, sums), place); });
+    const auto columns = static_cast<std::ptrdiff_t>(p_.columns.size());
+    for (uint32_t i = 0; i < t_.places; ++i) {
+      const auto begin = sums.begin() + columns * i;
+      b_.when((share_ == i) & there[i], [&] {
+        epilogue.store(epilogue.at(places[i], {begin, begin + columns}), places[i]);
+      });
+    }
   }
+  bool coded() const { return p_.scales.block != 0; }
 
   int64_t step() const { return piece() * target_.subgroup; }
   int64_t of_turns() const { return step() * t_.turns; }
@@ -160,8 +184,12 @@ class Gemv {
     for (uint32_t turn = 0; turn < t_.turns; ++turn) {
       const Value k = from + int64_t{turn} * step();
       const Value quad = b_.select(is_there(k), k, b_.u32(0)) / piece();
-      for (size_t c = 0; c < firsts_.size(); ++c)
-        ahead_[turn * firsts_.size() + c].set(b_.load(Type::kQuad, w_, firsts_[c] + quad));
+      for (size_t c = 0; c < firsts_.size(); ++c) {
+        const size_t i = turn * firsts_.size() + c;
+        const Value at = firsts_[c] + quad;
+        ahead_[i].set(b_.load(Type::kQuad, w_, at));
+        if (coded()) scales_ahead_[i].set(elements_.load(scales_, at / (p_.scales.block / piece())));
+      }
     }
   }
 
@@ -169,18 +197,24 @@ class Gemv {
     std::vector<Variable> sums;
     for (size_t c = 0; c < firsts_.size(); ++c) sums.push_back(b_.variable(b_.f32(0)));
     b_.loop(share_ * piece(), k_, static_cast<uint32_t>(of_turns()), [&](Value from) {
-      std::vector<Value> weights;
+      std::vector<Value> weights, scales;
       for (const Variable& v : ahead_) weights.push_back(v.get());
+      for (const Variable& v : scales_ahead_) scales.push_back(v.get());
       const Value next = from + of_turns();
       b_.when(next < k_, [&] { ask(next); });
       for (uint32_t turn = 0; turn < t_.turns; ++turn) {
         const Value k = from + int64_t{turn} * step(), there = is_there(k);
         const std::vector<Value> x = x_at(b_.select(there, k, b_.u32(0)));
         for (size_t c = 0; c < sums.size(); ++c) {
+          const size_t i = turn * sums.size() + c;
           const Value before = sums[c].get();
-          const std::vector<Value> w = numbers_of(p_.w_dtype, weights[turn * sums.size() + c]);
           Value sum = before;
-          for (size_t e = 0; e < x.size(); ++e) sum = b_.fma(x[e], w[e], sum);
+          if (coded()) {
+            sum = b_.fma(sum_of_codes(weights[i], x), scales[i], sum);
+          } else {
+            const std::vector<Value> w = numbers_of(p_.w_dtype, weights[i]);
+            for (size_t e = 0; e < x.size(); ++e) sum = b_.fma(x[e], w[e], sum);
+          }
           sums[c].set(b_.select(there, sum, before));
         }
       }
@@ -192,6 +226,43 @@ class Gemv {
       out.push_back(sum);
     }
     return out;
+  }
+
+  // The sum of x times what a quad's codes are above the zero point. A code that is put into the digits of 2^23 where
+  // it lies is 2^23 + code * 2^at: one instruction for the bits, one for the difference, and none that converts. Sums
+  // are kept by `at`, and made one at the end. Digits above 2^20 are shifted down first.
+  Value sum_of_codes(Value quad, const std::vector<Value>& x) const {
+    const int bits = dtype_bits(p_.w_dtype), of_word = 32 / bits, low = 20 / bits;
+    const bool is_signed = p_.w_dtype == DType::kI4 || p_.w_dtype == DType::kI8;
+    const int64_t middle = is_signed ? int64_t{1} << (bits - 1) : 0, zero = middle + p_.scales.zero;
+    constexpr uint32_t kTwo23 = 0x4B000000;
+    uint32_t flip = 0;  // codes with a sign, from 0 on
+    for (int i = 0; i < of_word; ++i) flip |= static_cast<uint32_t>(middle) << (i * bits);
+    std::vector<Value> sums;
+    for (uint32_t word = 0; word < 4; ++word) {
+      Value codes = b_.part(quad, word);
+      if (flip != 0) codes = b_.binary(Op::kXor, codes, b_.u32(flip));
+      for (int i = 0; i < of_word; ++i) {
+        const int at = i % low;
+        if (i != 0 && at == 0) codes = codes >> int64_t{low * bits};
+        const uint32_t mask = ((1u << bits) - 1) << (at * bits);
+        const Value digits = (codes & int64_t{mask}) | int64_t{kTwo23};
+        const float less = static_cast<float>((int64_t{1} << 23) + (zero << (at * bits)));
+        const Value v = b_.bitcast(digits, Type::kF32) - b_.f32(less);
+        const Value& mine = x[word * static_cast<size_t>(of_word) + static_cast<size_t>(i)];
+        if (static_cast<size_t>(at) == sums.size()) {
+          sums.push_back(mine * v);
+        } else {
+          sums[static_cast<size_t>(at)] = b_.fma(mine, v, sums[static_cast<size_t>(at)]);
+        }
+      }
+    }
+    Value sum = sums[0];
+    for (size_t at = 1; at < sums.size(); ++at) {
+      const float size = 1.0f / static_cast<float>(int64_t{1} << (at * static_cast<size_t>(bits)));
+      sum = b_.fma(sums[at], b_.f32(size), sum);
+    }
+    return sum;
   }
 
   // x from k on, as many as a load of w has.
@@ -245,9 +316,9 @@ class Gemv {
   Elements elements_;
   uint32_t x_ = 0, w_ = 0, row_ = 0;
   Value k_, share_, x_offset_;
-  std::vector<std::vector<Value>> steps_;
-  std::vector<Value> firsts_;  // quads
-  std::vector<Variable> ahead_;
+  Tensor scales_;
+  std::vector<Value> firsts_;  // quads of each place's columns
+  std::vector<Variable> ahead_, scales_ahead_;
 };
 
 }  // namespace
@@ -258,8 +329,17 @@ GemvTiling choose_gemv(const GemvProblem& problem, const Target& target) {
   // All of a short column at once, of a longer one as much as hides the time of a load. With several columns a lane
   // takes more, because each number of x serves all of them.
   constexpr int64_t kMost = 8, kUsual = 4;
+  // x is 2 to 8 times the bytes of codes that it meets. A subgroup takes it for several columns, while there are
+  // workgroups for every multiprocessor.
+  constexpr int64_t kMostColumns = 4, kEnough = 128;
   const int64_t step = of_quad(problem.w_dtype) * target.subgroup, steps = (problem.k + step - 1) / step;
-  const auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
+  auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
+  const int64_t of_group = t.lanes / target.subgroup;
+  while (problem.scales.block != 0 && columns * 2 <= kMostColumns &&
+         count_of(problem.shape) >= kEnough * of_group * t.places * 2) {
+    t.places *= 2;
+    columns *= 2;
+  }
   t.turns = static_cast<uint32_t>(steps * columns <= kMost ? steps
                                   : columns == 1           ? kUsual
                                                            : std::max<int64_t>(1, kMost / columns));

@@ -177,6 +177,69 @@ TEST(Gemv, NormOnTheWayIn) {
   }
 }
 
+// Codes of each type, in blocks of several sizes, with a zero point, for one place of a subgroup and for several.
+TEST(Gemv, CodesWithScales) {
+  Trials trials;
+  struct Case {
+    DType type;
+    int64_t block, k;
+    int32_t zero;
+    DType scale;
+  };
+  constexpr DType kF32 = DType::kF32, kF16 = DType::kF16;
+  size_t turn = 0;
+  for (const Case& c :
+       {Case{DType::kI4, 32, 2048, 0, kF16}, Case{DType::kU4, 32, 1056, 8, kF32}, Case{DType::kI4, 128, 384, 0, kF32},
+        Case{DType::kI8, 528, 528, 0, kF32}, Case{DType::kU8, 64, 2112, 121, kF16}}) {
+    for (const bool normed : {false, true}) {
+      const size_t sums = 1 + turn % 2;
+      GemvProblem p = columns_in_turn(3, 7, c.k, sums, turn % 3 == 0 ? kF32 : kF16, c.type);
+      p.scales = {c.scale, c.block, c.zero};
+      if (normed) p.rows = {norm(c.k)};
+      const auto count = static_cast<size_t>(21 * c.k) * sums, depth = static_cast<size_t>(c.k);
+      const std::vector<float> x = numbers(depth, 11), scales = numbers(count / static_cast<size_t>(c.block), 12);
+      const std::vector<float> ones(depth, 1);
+      std::vector<float> given = x, w;
+      if (normed) {  // gamma is 1
+        double squares = 0;
+        for (const float v : x) squares += static_cast<double>(v) * static_cast<double>(v);
+        const double root = sqrt(squares / static_cast<double>(c.k) + 1e-5);
+        for (float& v : given) v = as_half(static_cast<float>(static_cast<double>(v) / root));
+      }
+      const int bits = dtype_bits(c.type);
+      const Bytes codes = random_bytes(count * static_cast<size_t>(bits) / 8, 13);
+      for (size_t i = 0; i < count; ++i) {
+        int code = bits == 8 ? codes[i] : codes[i / 2] >> (i % 2 * 4) & 15;
+        if ((c.type == DType::kI4 || c.type == DType::kI8) && code >= 1 << (bits - 1)) code -= 1 << bits;
+        w.push_back(static_cast<float>(code - c.zero) * scales[i / static_cast<size_t>(c.block)]);
+      }
+      const Target target = exchanging();
+      GemvTiling t = choose_gemv(p, target);
+      if (turn % 2 == 0) t = {64, 2, 4};
+      ++turn;
+      std::vector<Bytes> bindings;
+      if (!normed) bindings.push_back(stored(p.x_dtype, x));
+      bindings.push_back(codes);
+      bindings.push_back(stored(c.scale, scales));
+      if (normed) bindings.insert(bindings.end(), {stored(kF16, x), stored(kF16, ones)});
+      bindings.emplace_back(21 * 4, 1);
+      trials.add("codes", make_gemv(p, t, target), target, bindings,
+                 [=](const std::vector<Bytes>& out) { expect(p, given, w, out.back(), normed ? 2e-5 : 0); });
+    }
+  }
+}
+
+// Where there are many places, a subgroup reads x once for several.
+TEST(Gemv, SeveralPlacesOfCodes) {
+  GemvProblem p = columns_in_turn(1, 1 << 14, 2048, 1, DType::kF16, DType::kI4);
+  EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
+  p.scales.block = 32;
+  EXPECT_EQ(choose_gemv(p, exchanging()).places, 4u);
+  p = columns_in_turn(1, 256, 2048, 1, DType::kF16, DType::kI4);
+  p.scales.block = 32;
+  EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
+}
+
 TEST(Gemv, RefusesByReason) {
   const Target target = exchanging();
   const GemvProblem good = columns_in_turn(1, 4, 64, 1, DType::kF16, DType::kF16);
@@ -196,6 +259,11 @@ TEST(Gemv, RefusesByReason) {
   p = good;
   p.rows = {norm(128)};
   EXPECT_EQ(refusal(p), "x is not one row");
+  p = columns_in_turn(1, 4, 96, 1, DType::kF16, DType::kI4);
+  p.scales.block = 64;
+  EXPECT_EQ(refusal(p), "columns that are no whole blocks of codes");
+  p.scales.block = 16;
+  EXPECT_EQ(refusal(p), "columns that are no whole blocks of codes");
   p = columns_in_turn(1, 4, 1 << 14, 1, DType::kF16, DType::kF16);
   p.rows = {norm(1 << 14)};
   EXPECT_EQ(refusal(p), "a row that is longer than what this GPU shares");
