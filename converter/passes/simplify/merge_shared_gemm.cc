@@ -19,7 +19,7 @@ namespace vireo::passes {
 namespace {
 
 constexpr int64_t kFewRows = 16;
-constexpr int64_t kMostBytes = int64_t{1} << 26;  // two copies are in memory while they are joined
+constexpr int64_t kMostBytes = int64_t{1} << 28;  // two copies are in memory while they are joined
 
 struct Product {
   ir::Node* n = nullptr;

@@ -11,8 +11,8 @@
 namespace vireo::gpu {
 namespace {
 
-// Layouts of constants (Weight): as the model has it; with channels and taps exchanged; the same in float16; of codes of
-// four bits.
+// Layouts of constants (Weight): as the model has it; with channels and taps exchanged; the same in float16; the same
+// of codes of four bits.
 constexpr uint32_t kAsItIs = 1, kTurned = 2, kHalves = 3, kNibbles = 4;
 
 vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {

@@ -91,9 +91,7 @@ class Gemv {
          (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0 || t_.places == 0))
       why = "a row among lanes that this GPU does not have";
     if (why.empty() && !p_.rows.empty()) why = refuse_row(p_.rows[0], p_.k, target_);
-    const auto words = static_cast<uint64_t>(pitch_of(p_.k, piece()) * piece() + t_.lanes);
-    if (why.empty() && !p_.rows.empty() && words * sizeof(float) > target_.shared_bytes)
-      why = "a row that is longer than what this GPU shares";
+    if (why.empty() && !p_.rows.empty() && !fits_shared()) why = "a row that is longer than what this GPU shares";
     if (why.empty()) why = refuse(p_.epilogue, p_.shape.size(), target_);
     for (const Output& o : p_.epilogue.outputs) {
       const DType type = p_.epilogue.type_of(o.value);
@@ -156,15 +154,19 @@ class Gemv {
     }
     ask(share_ * piece());
     b_.await();
+    if (in_shared()) row_ = b_.shared(Type::kF32, static_cast<uint32_t>(pitch_of(p_.k, piece()) * piece()));
     if (rows != nullptr) {
-      const int64_t pitch = pitch_of(p_.k, piece());
-      row_ = b_.shared(Type::kF32, static_cast<uint32_t>(pitch * piece()));
       rows->run(b_.u32(0), [&](const std::vector<Value>& at, Value element, const std::vector<Value>& given) {
-        const Value v = rows_end->output(rows_end->at(at, given), 0);
-        b_.shared_store(row_, (element % piece()) * pitch + element / piece(), v);
+        keep(element, rows_end->output(rows_end->at(at, given), 0));
       });
-      b_.barrier();
+    } else if (in_shared()) {
+      const int64_t each = of_quad(p_.x_dtype);
+      b_.loop(b_.lane(), k_ / each, t_.lanes, [&](Value quad) {
+        const std::vector<Value> v = numbers_of(p_.x_dtype, b_.load(Type::kQuad, x_, x_offset_ + quad));
+        for (int64_t e = 0; e < each; ++e) keep(quad * each + e, v[static_cast<size_t>(e)]);
+      });
     }
+    if (in_shared()) b_.barrier();
     const std::vector<Value> sums = add_up();
     const auto columns = static_cast<std::ptrdiff_t>(p_.columns.size());
     for (uint32_t i = 0; i < t_.places; ++i) {
@@ -175,6 +177,16 @@ class Gemv {
     }
   }
   bool coded() const { return p_.scales.block != 0; }
+
+  // Whether all of x lies in shared memory. Codes meet so much of x that lanes would read it from far apart.
+  bool in_shared() const { return !p_.rows.empty() || (coded() && fits_shared()); }
+  bool fits_shared() const {
+    const auto words = static_cast<uint64_t>(pitch_of(p_.k, piece()) * piece() + t_.lanes);
+    return words * sizeof(float) <= target_.shared_bytes;
+  }
+  void keep(Value element, Value v) {
+    b_.shared_store(row_, (element % piece()) * pitch_of(p_.k, piece()) + element / piece(), v);
+  }
 
   int64_t step() const { return piece() * target_.subgroup; }
   int64_t of_turns() const { return step() * t_.turns; }
@@ -268,7 +280,7 @@ class Gemv {
   // x from k on, as many as a load of w has.
   std::vector<Value> x_at(Value k) {
     std::vector<Value> out;
-    if (!p_.rows.empty()) {
+    if (in_shared()) {
       const Value first = k / piece();
       for (int64_t e = 0; e < piece(); ++e) out.push_back(b_.shared_load(row_, first + e * pitch_of(p_.k, piece())));
       return out;
@@ -326,12 +338,11 @@ class Gemv {
 GemvTiling choose_gemv(const GemvProblem& problem, const Target& target) {
   GemvTiling t;
   t.lanes = std::min({256u, target.workgroup, target.workgroup_x});
-  // All of a short column at once, of a longer one as much as hides the time of a load. With several columns a lane
-  // takes more, because each number of x serves all of them.
-  constexpr int64_t kMost = 8, kUsual = 4;
+  // What a lane asks for at once, of one column or of several.
+  constexpr int64_t kMost = 8;
   // x is 2 to 8 times the bytes of codes that it meets. A subgroup takes it for several columns, while there are
   // workgroups for every multiprocessor.
-  constexpr int64_t kMostColumns = 4, kEnough = 128;
+  constexpr int64_t kMostColumns = 2, kEnough = 128;
   const int64_t step = of_quad(problem.w_dtype) * target.subgroup, steps = (problem.k + step - 1) / step;
   auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
   const int64_t of_group = t.lanes / target.subgroup;
@@ -340,9 +351,7 @@ GemvTiling choose_gemv(const GemvProblem& problem, const Target& target) {
     t.places *= 2;
     columns *= 2;
   }
-  t.turns = static_cast<uint32_t>(steps * columns <= kMost ? steps
-                                  : columns == 1           ? kUsual
-                                                           : std::max<int64_t>(1, kMost / columns));
+  t.turns = static_cast<uint32_t>(std::min(steps, std::max<int64_t>(1, kMost / columns)));
   return t;
 }
 

@@ -1,6 +1,6 @@
 // gemv: y[c] = epilogue(sum over k of x[k] w[c, k], ...): the products of one row, as a token's vector has them. Its
-// time is that of reading w once, so everything else is done on the way: what makes x (a norm, by each workgroup again),
-// and what is made of several sums (a gate and what it multiplies, the halves of a rotation).
+// time is that of reading w once, so everything else is done on the way: what makes x (a norm, by each workgroup
+// again), and what is made of several sums (a gate and what it multiplies, the halves of a rotation).
 //
 // Weighed: a launch for each of these. A decoder's layer had eleven launches that wait for each other then, of which
 // each costs 2 to 3 us on an H200, where the weights of all take 21.

@@ -188,10 +188,11 @@ TEST(Gemv, CodesWithScales) {
   };
   constexpr DType kF32 = DType::kF32, kF16 = DType::kF16;
   size_t turn = 0;
-  for (const Case& c :
-       {Case{DType::kI4, 32, 2048, 0, kF16}, Case{DType::kU4, 32, 1056, 8, kF32}, Case{DType::kI4, 128, 384, 0, kF32},
-        Case{DType::kI8, 528, 528, 0, kF32}, Case{DType::kU8, 64, 2112, 121, kF16}}) {
+  for (const Case& c : {Case{DType::kI4, 32, 2048, 0, kF16}, Case{DType::kU4, 32, 1056, 8, kF32},
+                        Case{DType::kI4, 128, 384, 0, kF32}, Case{DType::kI8, 528, 528, 0, kF32},
+                        Case{DType::kU8, 64, 2112, 121, kF16}, Case{DType::kI4, 32, 16384, 0, kF16}}) {
     for (const bool normed : {false, true}) {
+      if (normed && c.k == 16384) continue;  // a row that is too long for shared memory is read where it lies
       const size_t sums = 1 + turn % 2;
       GemvProblem p = columns_in_turn(3, 7, c.k, sums, turn % 3 == 0 ? kF32 : kF16, c.type);
       p.scales = {c.scale, c.block, c.zero};
@@ -234,7 +235,7 @@ TEST(Gemv, SeveralPlacesOfCodes) {
   GemvProblem p = columns_in_turn(1, 1 << 14, 2048, 1, DType::kF16, DType::kI4);
   EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
   p.scales.block = 32;
-  EXPECT_EQ(choose_gemv(p, exchanging()).places, 4u);
+  EXPECT_EQ(choose_gemv(p, exchanging()).places, 2u);
   p = columns_in_turn(1, 256, 2048, 1, DType::kF16, DType::kI4);
   p.scales.block = 32;
   EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
