@@ -66,7 +66,7 @@ class Gemv {
     out.refusal = refusal();
     if (!out.refusal.empty()) return out;
     const std::string name = "gemv" + (p_.rows.empty() ? "" : describe(p_.rows[0].epilogue)) + describe(p_.epilogue);
-    const int64_t of_group = int64_t{t_.lanes / target_.subgroup} * t_.places, places = count_of(p_.shape);
+    const int64_t of_group = t_.lanes / target_.subgroup, places = count_of(p_.shape);
     out.refusal = cover((places + of_group - 1) / of_group, target_, &out);
     if (!out.refusal.empty()) return out;
     std::vector<size_t> parts;
@@ -88,7 +88,7 @@ class Gemv {
     if (why.empty() && !target_.shuffles) why = "lanes that exchange nothing";
     if (why.empty() &&
         (t_.lanes % target_.subgroup != 0 || t_.lanes > std::min(target_.workgroup, target_.workgroup_x) ||
-         (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0 || t_.places == 0))
+         (t_.lanes & (t_.lanes - 1)) != 0 || t_.turns == 0))
       why = "a row among lanes that this GPU does not have";
     if (why.empty() && !p_.rows.empty()) why = refuse_row(p_.rows[0], p_.k, target_);
     if (why.empty() && !p_.rows.empty() && !fits_shared()) why = "a row that is longer than what this GPU shares";
@@ -133,18 +133,13 @@ class Gemv {
     epilogue.bind_outputs(numbers_, &binding);
 
     const int64_t subgroups = t_.lanes / subgroup;
-    const Value first = (group_number(b_, numbers_, launch) * subgroups + b_.lane() / subgroup) * int64_t{t_.places};
-    std::vector<std::vector<Value>> places;
-    std::vector<Value> there;
-    for (uint32_t i = 0; i < t_.places; ++i) {
-      const Value number = first + i;
-      there.push_back(count_of(p_.shape) % (subgroups * t_.places) == 0 ? b_.boolean(true) : number < count);
-      places.push_back(unravel(b_.select(there[i], number, count - 1), extents));
-      for (const std::vector<Value>& s : steps) {
-        Value at = s[0];
-        for (size_t a = 0; a < places[i].size(); ++a) at = at + places[i][a] * s[a + 1];
-        firsts_.push_back(at);
-      }
+    const Value number = group_number(b_, numbers_, launch) * subgroups + b_.lane() / subgroup;
+    const Value there = count_of(p_.shape) % subgroups == 0 ? b_.boolean(true) : number < count;
+    const std::vector<Value> place = unravel(b_.select(there, number, count - 1), extents);
+    for (const std::vector<Value>& s : steps) {
+      Value at = s[0];
+      for (size_t a = 0; a < place.size(); ++a) at = at + place[a] * s[a + 1];
+      firsts_.push_back(at);
     }
     // Weights are asked for one turn of the loop ahead, and the first of them before what other launches write is
     // waited for.
@@ -168,13 +163,7 @@ class Gemv {
     }
     if (in_shared()) b_.barrier();
     const std::vector<Value> sums = add_up();
-    const auto columns = static_cast<std::ptrdiff_t>(p_.columns.size());
-    for (uint32_t i = 0; i < t_.places; ++i) {
-      const auto begin = sums.begin() + columns * i;
-      b_.when((share_ == i) & there[i], [&] {
-        epilogue.store(epilogue.at(places[i], {begin, begin + columns}), places[i]);
-      });
-    }
+    b_.when((share_ == 0) & there, [&] { epilogue.store(epilogue.at(place, sums), place); });
   }
   bool coded() const { return p_.scales.block != 0; }
 
@@ -329,7 +318,7 @@ class Gemv {
   uint32_t x_ = 0, w_ = 0, row_ = 0;
   Value k_, share_, x_offset_;
   Tensor scales_;
-  std::vector<Value> firsts_;  // quads of each place's columns
+  std::vector<Value> firsts_;  // quads of the place's columns
   std::vector<Variable> ahead_, scales_ahead_;
 };
 
@@ -337,21 +326,15 @@ class Gemv {
 
 GemvTiling choose_gemv(const GemvProblem& problem, const Target& target) {
   GemvTiling t;
-  t.lanes = std::min({256u, target.workgroup, target.workgroup_x});
-  // What a lane asks for at once, of one column or of several.
-  constexpr int64_t kMost = 8;
-  // x is 2 to 8 times the bytes of codes that it meets. A subgroup takes it for several columns, while there are
-  // workgroups for every multiprocessor.
-  constexpr int64_t kMostColumns = 2, kEnough = 128;
+  // What a lane asks for at once, of one column or of several. Codes take more instructions than bytes, and share what
+  // makes x among more columns. A subgroup with two or four columns of codes, which then reads x once for all, was
+  // slower: it leaves a multiprocessor too few subgroups.
+  const bool coded = problem.scales.block != 0;
+  const int64_t most = coded ? 4 : 8;
+  t.lanes = std::min({coded ? 512u : 256u, target.workgroup, target.workgroup_x});
   const int64_t step = of_quad(problem.w_dtype) * target.subgroup, steps = (problem.k + step - 1) / step;
-  auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
-  const int64_t of_group = t.lanes / target.subgroup;
-  while (problem.scales.block != 0 && columns * 2 <= kMostColumns &&
-         count_of(problem.shape) >= kEnough * of_group * t.places * 2) {
-    t.places *= 2;
-    columns *= 2;
-  }
-  t.turns = static_cast<uint32_t>(std::min(steps, std::max<int64_t>(1, kMost / columns)));
+  const auto columns = static_cast<int64_t>(std::max<size_t>(1, problem.columns.size()));
+  t.turns = static_cast<uint32_t>(std::min(steps, std::max<int64_t>(1, most / columns)));
   return t;
 }
 

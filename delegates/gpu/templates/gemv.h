@@ -45,7 +45,6 @@ struct GemvProblem {
 struct GemvTiling {
   uint32_t lanes = 256;  // of a workgroup, whole subgroups
   uint32_t turns = 4;    // loads of each column that a lane asks for before it needs the first
-  uint32_t places = 1;   // of a subgroup, which reads x once for all of them
 };
 
 GemvTiling choose_gemv(const GemvProblem& problem, const Target& target);

@@ -177,7 +177,7 @@ TEST(Gemv, NormOnTheWayIn) {
   }
 }
 
-// Codes of each type, in blocks of several sizes, with a zero point, for one place of a subgroup and for several.
+// Codes of each type, in blocks of several sizes, with a zero point.
 TEST(Gemv, CodesWithScales) {
   Trials trials;
   struct Case {
@@ -216,7 +216,7 @@ TEST(Gemv, CodesWithScales) {
       }
       const Target target = exchanging();
       GemvTiling t = choose_gemv(p, target);
-      if (turn % 2 == 0) t = {64, 2, 4};
+      if (turn % 2 == 0) t = {64, 2};
       ++turn;
       std::vector<Bytes> bindings;
       if (!normed) bindings.push_back(stored(p.x_dtype, x));
@@ -228,17 +228,6 @@ TEST(Gemv, CodesWithScales) {
                  [=](const std::vector<Bytes>& out) { expect(p, given, w, out.back(), normed ? 2e-5 : 0); });
     }
   }
-}
-
-// Where there are many places, a subgroup reads x once for several.
-TEST(Gemv, SeveralPlacesOfCodes) {
-  GemvProblem p = columns_in_turn(1, 1 << 14, 2048, 1, DType::kF16, DType::kI4);
-  EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
-  p.scales.block = 32;
-  EXPECT_EQ(choose_gemv(p, exchanging()).places, 2u);
-  p = columns_in_turn(1, 256, 2048, 1, DType::kF16, DType::kI4);
-  p.scales.block = 32;
-  EXPECT_EQ(choose_gemv(p, exchanging()).places, 1u);
 }
 
 TEST(Gemv, RefusesByReason) {
