@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "delegates/gpu/device/device.h"
-#include "delegates/gpu/emit/made_kernels.h"
+#include "delegates/gpu/lower/made_before.h"
 #include "delegates/gpu/schedule/schedule.h"
 
 namespace vireo::gpu {
@@ -36,8 +36,8 @@ class Gpu {
   // What kernels are made for, by what the session lets them do to float32. Compiled parts are for its text.
   const Target& target(vireo_math math) const { return math == VIREO_MATH_F16 ? halves_ : exact_; }
 
-  // Kernels of that target that were printed before, of parts whose extents change.
-  MadeKernels& made(vireo_math math) { return math == VIREO_MATH_F16 ? made_halves_ : made_exact_; }
+  // What that target has kernels for already, of parts whose extents change.
+  MadeBefore& made(vireo_math math) { return math == VIREO_MATH_F16 ? made_halves_ : made_exact_; }
 
   // The logical device, which the first call opens: listing devices starts none. Of a lost one VIREO_DEVICE_LOST.
   vireo_status device(std::shared_ptr<Device>* out, std::string* why);
@@ -64,7 +64,7 @@ class Gpu {
   const Facts& facts_;
   const Opener open_;
   const vireo_host host_;
-  MadeKernels made_exact_, made_halves_;
+  MadeBefore made_exact_, made_halves_;
   const Target exact_, halves_;  // halves_: where there are matrix units, products of halves
   std::mutex mutex_;
   std::shared_ptr<Device> device_;

@@ -47,7 +47,7 @@ class KernelCache {
 
  private:
   std::mutex mutex_;
-  std::map<std::vector<uint32_t>, std::weak_ptr<CompiledKernel>> made_;  // by code and arguments
+  std::map<std::vector<uint32_t>, std::weak_ptr<CompiledKernel>, ByWords> made_;  // by code and arguments
 };
 
 }  // namespace vireo::gpu

@@ -12,7 +12,7 @@ namespace {
 class PartSource final : public Source {
  public:
   PartSource(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-             MadeKernels* made)
+             MadeBefore* made)
       : target_(target),
         made_(made),
         host_(host),
@@ -68,7 +68,7 @@ class PartSource final : public Source {
   }
 
   const Target& target_;
-  MadeKernels* const made_;
+  MadeBefore* const made_;
   const vireo_host host_;
   const std::vector<uint32_t> nodes_;
   const std::vector<int32_t> inputs_, outputs_;
@@ -79,7 +79,7 @@ class PartSource final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> make_source(const Target& target, const vireo_host& host, const vireo_graph* graph,
-                                    const vireo_part& part, MadeKernels* made) {
+                                    const vireo_part& part, MadeBefore* made) {
   return std::make_unique<PartSource>(target, host, graph, part, made);
 }
 

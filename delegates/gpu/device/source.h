@@ -5,13 +5,13 @@
 #include <memory>
 
 #include "delegates/gpu/device/part.h"
-#include "delegates/gpu/emit/made_kernels.h"
+#include "delegates/gpu/lower/made_before.h"
 
 namespace vireo::gpu {
 
 // Host, graph and part are for the call; the target and what was made for it outlive the source.
 std::unique_ptr<Source> make_source(const Target& target, const vireo_host& host, const vireo_graph* graph,
-                                    const vireo_part& part, MadeKernels* made);
+                                    const vireo_part& part, MadeBefore* made);
 
 }  // namespace vireo::gpu
 

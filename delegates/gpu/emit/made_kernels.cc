@@ -63,19 +63,19 @@ uint64_t hash_of(const Program& p) {
 
 }  // namespace
 
-Kernel MadeKernels::of(const Program& program, const Target& target) {
+std::shared_ptr<const Kernel> MadeKernels::of(const Program& program, const Target& target) {
   const uint64_t hash = hash_of(program);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [begin, end] = made_.equal_range(hash);
     for (auto at = begin; at != end; ++at) {
-      if (same(at->second->program, program)) return at->second->kernel;
+      if (same(at->second->program, program)) return {at->second, &at->second->kernel};
     }
   }
-  Kernel kernel = kernel_of(program, target);
   auto made = std::make_shared<Made>();
   made->program = program;
-  made->kernel = kernel;
+  made->kernel = kernel_of(program, target);
+  const std::shared_ptr<const Kernel> kernel(made, &made->kernel);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (made_.size() == kMost) made_.clear();
   made_.emplace(hash, std::move(made));

@@ -19,8 +19,8 @@ struct Program;
 // Of one target. From any thread.
 class MadeKernels {
  public:
-  // As kernel_of().
-  Kernel of(const Program& program, const Target& target);
+  // As kernel_of(). The same kernel as before has the same address.
+  std::shared_ptr<const Kernel> of(const Program& program, const Target& target);
   size_t count();
 
  private:

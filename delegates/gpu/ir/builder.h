@@ -36,7 +36,10 @@ struct Variable {
 
 class Builder {
  public:
-  Builder() { program_.body.reserve(256); }
+  Builder() {
+    program_.body.reserve(1024);
+    known_.reserve(512);
+  }
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 

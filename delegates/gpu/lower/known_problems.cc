@@ -5,12 +5,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "delegates/gpu/emit/kernel.h"
+
 namespace vireo::gpu {
 namespace {
 
 // Structured bindings name every member, so a new member does not compile until it is added here.
 class Writer {
  public:
+  Writer() { words_.reserve(kUsual); }
   template <class... T>
   void all(const T&... each) {
     (add(each), ...);
@@ -146,6 +149,7 @@ class Writer {
   }
 
  private:
+  static constexpr size_t kUsual = 256;
   std::vector<uint64_t> words_;
 };
 
@@ -158,15 +162,29 @@ std::vector<uint64_t> key_of(const Problem& problem) {
   return w.take();
 }
 
-const KnownProblems::Made& KnownProblems::operator()(const Problem& problem) {
+std::shared_ptr<const MadeProblem> KnownProblems::make(const Problem& problem) const {
+  auto out = std::make_shared<MadeProblem>();
+  Dispatch d = dispatch_of(problem, target_);
+  out->refusal = std::move(d.refusal);
+  if (!out->refusal.empty()) return out;
+  out->kernel = before_ != nullptr ? before_->kernels.of(d.program, target_)
+                                   : std::make_shared<const Kernel>(kernel_of(d.program, target_));
+  out->push = std::move(d.push);
+  out->push.resize(d.program.push_words);  // the last ones may be of no use to the code
+  out->groups = d.groups;
+  return out;
+}
+
+const MadeProblem& KnownProblems::operator()(const Problem& problem) {
   const auto [at, fresh] = made_.try_emplace(key_of(problem));
-  if (fresh) {
-    at->second.dispatch = dispatch_of(problem, target_);
-    const Program& program = at->second.dispatch.program;
-    if (at->second.dispatch.refusal.empty())
-      at->second.kernel = kernels_ != nullptr ? kernels_->of(program, target_) : kernel_of(program, target_);
+  if (!fresh) return *at->second;
+  const bool asks = before_ != nullptr && of_a_run_;
+  if (asks) at->second = before_->find(at->first);
+  if (at->second == nullptr) {
+    at->second = make(problem);
+    if (asks) before_->keep(at->first, at->second);
   }
-  return at->second;
+  return *at->second;
 }
 
 }  // namespace vireo::gpu

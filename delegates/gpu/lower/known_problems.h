@@ -4,10 +4,10 @@
 #define VIREO_DELEGATES_GPU_LOWER_KNOWN_PROBLEMS_H_
 
 #include <map>
+#include <memory>
 #include <vector>
 
-#include "delegates/gpu/emit/kernel.h"
-#include "delegates/gpu/emit/made_kernels.h"
+#include "delegates/gpu/lower/made_before.h"
 #include "delegates/gpu/lower/work.h"
 
 namespace vireo::gpu {
@@ -17,20 +17,19 @@ std::vector<uint64_t> key_of(const Problem& problem);
 
 class KnownProblems {
  public:
-  struct Made {
-    Dispatch dispatch;
-    Kernel kernel;  // of a dispatch that is not refused
-  };
-  // `kernels`, which may be null, has those of an open target that were made before.
-  explicit KnownProblems(const Target& target, MadeKernels* kernels = nullptr)
-      : target_(target), kernels_(target.open ? kernels : nullptr) {}
+  // `before`, which may be null, is of this target, and asked if it is open; of_a_run: what it has of runs as well.
+  explicit KnownProblems(const Target& target, MadeBefore* before = nullptr, bool of_a_run = false)
+      : target_(target), before_(target.open ? before : nullptr), of_a_run_(of_a_run) {}
   // Lives as long as this.
-  const Made& operator()(const Problem& problem);
+  const MadeProblem& operator()(const Problem& problem);
 
  private:
+  std::shared_ptr<const MadeProblem> make(const Problem& problem) const;
+
   const Target& target_;
-  MadeKernels* const kernels_;
-  std::map<std::vector<uint64_t>, Made> made_;
+  MadeBefore* const before_;
+  const bool of_a_run_;
+  std::map<std::vector<uint64_t>, std::shared_ptr<const MadeProblem>> made_;
 };
 
 }  // namespace vireo::gpu

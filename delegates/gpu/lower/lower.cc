@@ -168,14 +168,19 @@ class Kernels {
  public:
   explicit Kernels(std::vector<Kernel>* to) : to_(*to) {}
   uint32_t add(const Kernel& k) {
-    const auto [at, fresh] = known_.try_emplace(k.words, static_cast<uint32_t>(to_.size()));
-    if (fresh) to_.push_back(k);
-    return at->second;
+    const auto [seen, first] = seen_.try_emplace(&k, 0);
+    if (first) {
+      const auto [at, fresh] = known_.try_emplace(k.words, static_cast<uint32_t>(to_.size()));
+      if (fresh) to_.push_back(k);
+      seen->second = at->second;
+    }
+    return seen->second;
   }
 
  private:
   std::vector<Kernel>& to_;
-  std::map<std::vector<uint32_t>, uint32_t> known_;
+  std::map<const Kernel*, uint32_t> seen_;  // most launches have a kernel that was there before
+  std::map<std::vector<uint32_t>, uint32_t, ByWords> known_;
 };
 
 Binding binding_of(const Lowering& l, const Places& places, int memory) {
@@ -184,8 +189,8 @@ Binding binding_of(const Lowering& l, const Places& places, int memory) {
   return {m.where, index, places.offsets[static_cast<size_t>(memory)], m.bytes};
 }
 
-std::string made(const Dispatch& d, const Work& w, const Target& target) {
-  if (!d.refusal.empty()) return d.refusal;
+std::string made(const std::string& refusal, const Work& w, const Target& target) {
+  if (!refusal.empty()) return refusal;
   if (uses_of(w).size() > target.bindings)
     return "it reads and writes " + std::to_string(uses_of(w).size()) + " tensors at once, above the device's " +
            std::to_string(target.bindings);
@@ -204,7 +209,7 @@ std::string lower_nodes(const Network& network, Lowering* l, const char** blame)
 
 // `others`: works whose kernels are wanted as well, because runs with other extents may launch them.
 Refusal schedule_of(const Target& target, const Network& network, const Lowering& l, const std::vector<Work>& others,
-                    MadeKernels* kernels_before, Schedule* out) {
+                    MadeBefore* made_before, Schedule* out) {
   Places places;
   places.offsets.assign(l.memories.size(), 0);
   places.indices.assign(l.memories.size(), 0);
@@ -213,12 +218,11 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
   if (std::string why = plan_inner(l, &places); !why.empty()) return {why, nullptr};
   out->inner_bytes = places.inner_bytes;
   Kernels kernels(&out->kernels);
-  KnownProblems known(target, kernels_before);
+  KnownProblems known(target, made_before, network.in_run);
   Pending pending;
   for (const Work& w : l.works) {
-    const KnownProblems::Made& of = known(w.problem);
-    const Dispatch& d = of.dispatch;
-    if (std::string why = made(d, w, target); !why.empty()) {
+    const MadeProblem& of = known(w.problem);
+    if (std::string why = made(of.refusal, w, target); !why.empty()) {
       const char* blame = nullptr;
       for (const Node& n : network.nodes) {
         if (n.source == w.node) blame = n.name;
@@ -226,10 +230,9 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
       return {why, blame};
     }
     Launch launch;
-    launch.kernel = kernels.add(of.kernel);
-    launch.push = d.push;
-    launch.push.resize(d.program.push_words);  // the last ones may be of no use to the code
-    launch.groups = d.groups;
+    launch.kernel = kernels.add(*of.kernel);
+    launch.push = of.push;
+    launch.groups = of.groups;
     launch.node = w.node;
     if (w.errors >= 0) out->errors = network.sources;
     for (const Use& u : uses_of(w)) launch.bindings.push_back(binding_of(l, places, u.memory));
@@ -239,8 +242,8 @@ Refusal schedule_of(const Target& target, const Network& network, const Lowering
     out->steps.push_back(std::move(launch));
   }
   for (const Work& w : others) {
-    const KnownProblems::Made& of = known(w.problem);
-    if (made(of.dispatch, w, target).empty()) kernels.add(of.kernel);
+    const MadeProblem& of = known(w.problem);
+    if (made(of.refusal, w, target).empty()) kernels.add(*of.kernel);
   }
   return {};
 }
@@ -339,7 +342,7 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
   const char* blame = nullptr;
   if (std::string why = lower_nodes(network, &l, &blame); !why.empty()) return why;
   for (const Work& w : l.works) {
-    if (std::string why = made(dispatch_of(w.problem, target), w, target); !why.empty()) return why;
+    if (std::string why = made(dispatch_of(w.problem, target).refusal, w, target); !why.empty()) return why;
   }
   *kernel = kernel_name(l);
   return "";
@@ -364,7 +367,7 @@ void add_others(const Lowering& l, bool own, std::vector<Work>* out) {
   std::move(more.works.begin(), more.works.end(), std::back_inserter(*out));
 }
 
-Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, MadeKernels* made_before,
+Refusal lower_network(const Target& target, const Network& network, const vireo_part& part, MadeBefore* made_before,
                       Schedule* out) {
   *out = {};
   out->target = text_of(target);
@@ -431,7 +434,7 @@ void forget_steps(Schedule* s) {
 }  // namespace
 
 Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                   Schedule* out, MadeKernels* made_before) {
+                   Schedule* out, MadeBefore* made_before) {
   *out = {};
   Network network;
   if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;
@@ -446,7 +449,7 @@ Refusal lower_part(const Target& target, const vireo_host& host, const vireo_gra
 }
 
 Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                  const void* const* contents, Schedule* out, MadeKernels* made_before) {
+                  const void* const* contents, Schedule* out, MadeBefore* made_before) {
   *out = {};
   Network network;
   if (Refusal refused = read_network(host, graph, part, &network); !refused.why.empty()) return refused;

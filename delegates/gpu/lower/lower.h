@@ -13,7 +13,7 @@
 
 namespace vireo::gpu {
 
-class MadeKernels;
+class MadeBefore;
 
 // What lower_part() has against a part.
 struct Refusal {
@@ -27,15 +27,15 @@ std::string refusal(const Target& target, const vireo_host& host, const vireo_gr
                     const char** kernel);
 
 // The same part gives the same schedule on every machine. Where extents change from run to run, it is for the bounds.
-// `made`, where it is given, keeps the kernels of such a part, for runs with other extents.
+// `made`, where it is given, keeps what such a part has kernels for, for runs with other extents (made_before.h).
 Refusal lower_part(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                   Schedule* out, MadeKernels* made = nullptr);
+                   Schedule* out, MadeBefore* made = nullptr);
 
 // Of such a part (Schedule::open): the schedule for the extents of one run, which `graph` shows (vireo_submit.graph).
 // Its weights are those of the schedule for the bounds, by the same numbers. `contents`: of each input of the part, or
 // null where it is not at hand.
 Refusal lower_run(const Target& target, const vireo_host& host, const vireo_graph* graph, const vireo_part& part,
-                  const void* const* contents, Schedule* out, MadeKernels* made = nullptr);
+                  const void* const* contents, Schedule* out, MadeBefore* made = nullptr);
 
 // Which inputs of a part have contents that lower_run() reads.
 std::vector<uint32_t> steering_inputs(const vireo_host& host, const vireo_graph* graph, const vireo_part& part);

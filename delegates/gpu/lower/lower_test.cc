@@ -9,7 +9,7 @@
 #include <set>
 
 #include "delegates/conformance/test_graph.h"
-#include "delegates/gpu/emit/made_kernels.h"
+#include "delegates/gpu/lower/made_before.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
@@ -95,13 +95,13 @@ class Net {
   TestNode& last() { return graph_.nodes.back(); }
 
   Refusal lower(const std::vector<int32_t>& outputs, Schedule* out, const Target& target = device(),
-                MadeKernels* made = nullptr) const {
+                MadeBefore* made = nullptr) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
     return lower_part(target, test_host(), &graph_, part_of(nodes, outputs), out, made);
   }
   Refusal lower_run(const std::vector<int32_t>& outputs, const std::vector<const void*>& contents, Schedule* out,
-                    const Target& target = device(), MadeKernels* made = nullptr) const {
+                    const Target& target = device(), MadeBefore* made = nullptr) const {
     std::vector<uint32_t> nodes(graph_.nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k) nodes[k] = static_cast<uint32_t>(k);
     return gpu::lower_run(target, test_host(), &graph_, part_of(nodes, outputs), contents.data(), out, made);
@@ -512,13 +512,13 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
   for (const Target& target : {plain, device(), with_unit(), lanes}) {
     Schedule bounds;
     const Layer most(4, 300, true);
-    MadeKernels made;
+    MadeBefore made;
     ASSERT_EQ(most.net.lower(most.outputs, &bounds, target, &made).why, "");
     ASSERT_TRUE(bounds.open);
-    const size_t printed = made.count();
+    const size_t printed = made.kernels.count();
     EXPECT_EQ(printed, bounds.kernels.size());
-    std::set<std::vector<uint32_t>> known;
-    for (const Kernel& k : bounds.kernels) known.insert(k.words);
+    std::set<std::vector<uint32_t>> printed_words;
+    for (const Kernel& k : bounds.kernels) printed_words.insert(k.words);
     for (const int64_t batch : {1, 2, 3, 4}) {
       for (const int64_t sequence : {2, 5, 16, 17, 31, 64, 100, 128, 129, 200, 256, 299, 300}) {
         const Layer layer(batch, sequence, false);
@@ -529,9 +529,13 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
         ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &again, target, &made).why,
                   "");
         EXPECT_TRUE(again == run);
-        EXPECT_EQ(made.count(), printed) << "nothing is printed anew";
+        EXPECT_EQ(made.kernels.count(), printed) << "nothing is printed anew";
+        Schedule known;
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &known, target, &made).why,
+                  "");
+        EXPECT_TRUE(known == run) << "from problems that were met before";
         for (const Kernel& k : run.kernels)
-          EXPECT_EQ(known.count(k.words), 1u) << k.name << ", batch " << batch << ", sequence " << sequence;
+          EXPECT_EQ(printed_words.count(k.words), 1u) << k.name << ", batch " << batch << ", sequence " << sequence;
       }
     }
   }

@@ -122,8 +122,8 @@ std::vector<Work> with_other_extents(const Lowering& l) {
   KnownProblems made(l.target());
   std::set<std::vector<uint32_t>> known;
   for (const Work& w : l.works) {
-    const KnownProblems::Made& of = made(w.problem);
-    if (!of.dispatch.refusal.empty() || !known.insert(of.kernel.words).second) continue;
+    const MadeProblem& of = made(w.problem);
+    if (!of.refusal.empty() || !known.insert(of.kernel->words).second) continue;
     for (Problem& p : std::visit([&](const auto& problem) { return others_of(l, w, problem); }, w.problem)) {
       out.push_back(w);
       out.back().problem = std::move(p);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,6 +28,14 @@ constexpr uint64_t kPlaceAlignment = 256;  // of every offset: VIREO_BUFFER_ALIG
 constexpr uint64_t place_up(uint64_t bytes) {
   return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
 }
+
+// An order of kernels' code that looks at lengths first: what it is asked most is whether two are equal.
+struct ByWords {
+  bool operator()(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) const {
+    if (a.size() != b.size()) return a.size() < b.size();
+    return !a.empty() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint32_t)) < 0;
+  }
+};
 
 struct Kernel {
   std::string name;                       // what it does, for reports
