@@ -82,6 +82,65 @@ class Cases:
                 for p in told["placements"]:
                     self.assertTrue(p["identical"], f"placement {p['seed']} differs from the CPU by {p['max_abs']}")
 
+    # Both products of attention and the softmax between them, as a file of another quantizer has them.
+    def test_attention_of_codes_is_the_cpus_to_the_bit(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import vireo
+        runtime, rng = vireo.Runtime(plugins=[self.plugin()]), np.random.default_rng(1)
+        for heads, queries, keys, size, masked in ((3, 197, 197, 64, False), (2, 5, 33, 7, True), (1, 70, 1, 16, False)):
+            with self.subTest(queries=queries, masked=masked):
+                path = support.WORK / f"{self.device}_attention_codes_{queries}.onnx"
+                self.save_attention_of_codes(path, heads, queries, keys, size, masked)
+                model = vireo.Model(support.convert(path), runtime=runtime)
+                card, cpu = model.session(device=self.device), model.session(device="cpu")
+                self.assertIn("attention_codes", [node.op for node in card.nodes])
+                self.assertEqual({node.device for node in card.nodes if node.depth == 0}, {self.device})
+                for _ in range(3):
+                    codes = [rng.integers(0, 256, (heads, rows, size), np.uint8) for rows in (queries, keys, keys)]
+                    got, wanted = card.run(*codes)[0], cpu.run(*codes)[0]
+                    self.assertTrue(np.array_equal(got, wanted), f"{np.count_nonzero(got != wanted)} of {got.size} codes differ")
+                    self.assertGreater(np.unique(wanted).size, 8, "the codes say nothing")
+
+    @staticmethod
+    def save_attention_of_codes(path, heads, queries, keys, size, masked):
+        import numpy as np
+        import onnx
+        from onnx import TensorProto, helper
+        nodes, constants, values = [], [], {"q": ([heads, queries, size], 0.02, 120), "k": ([heads, keys, size], 0.03, 131), "v": ([heads, keys, size], 0.05, 128)}
+
+        def scales(name, scale, zero):
+            constants.append(onnx.numpy_helper.from_array(np.float32(scale), f"{name}_scale"))
+            constants.append(onnx.numpy_helper.from_array(np.uint8(zero), f"{name}_zero"))
+            return [f"{name}_scale", f"{name}_zero"]
+
+        def real(name, scale, zero):  # the numbers of codes
+            nodes.append(helper.make_node("DequantizeLinear", [name, *scales(name, scale, zero)], [f"{name}_real"]))
+
+        def coded(op, inputs, name, scale, zero, **attributes):
+            nodes.append(helper.make_node(op, inputs, [f"{name}_exact"], **attributes))
+            nodes.append(helper.make_node("QuantizeLinear", [f"{name}_exact", *scales(name, scale, zero)], [name]))
+
+        for name, (_, scale, zero) in values.items():
+            real(name, scale, zero)
+        nodes.append(helper.make_node("Transpose", ["k_real"], ["turned"], perm=[0, 2, 1]))
+        coded("MatMul", ["q_real", "turned"], "scores", 0.1, 100)
+        nodes.append(helper.make_node("DequantizeLinear", ["scores", "scores_scale", "scores_zero"], ["scores_real"]))
+        shown = "scores_real"
+        if masked:
+            constants.append(onnx.numpy_helper.from_array(np.tri(queries, keys, 3, dtype=bool), "kept"))
+            constants.append(onnx.numpy_helper.from_array(np.float32(-1e30), "never"))
+            nodes.append(helper.make_node("Where", ["kept", "scores_real", "never"], ["hidden"]))
+            shown = "hidden"
+        coded("Softmax", [shown], "shares", 1 / 255, 0, axis=-1)
+        nodes.append(helper.make_node("DequantizeLinear", ["shares", "shares_scale", "shares_zero"], ["shares_real"]))
+        coded("MatMul", ["shares_real", "v_real"], "y", 0.04, 128)
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, TensorProto.UINT8, dims) for n, (dims, _, _) in values.items()],
+                                  [helper.make_tensor_value_info("y", TensorProto.UINT8, [heads, queries, size])], constants)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
     # One session, sizes up and down; what it met before is not prepared again. Of a batch of none a CPU does the work.
     def test_extents_change_from_run_to_run(self):
         reason = support.missing("numpy")

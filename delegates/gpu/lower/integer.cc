@@ -1,9 +1,15 @@
-// The integer operators of sdk/ops/INTEGER.md that compute an element of one element of each operand, and the borders
-// between codes and real numbers. Each function of an expression rounds once, as the formulas there do.
+// The integer operators of sdk/ops/INTEGER.md that compute an element of one element of each operand, IntSoftmax, and
+// the borders between codes and real numbers. Each function of an expression rounds once, as the formulas there do.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include "delegates/gpu/lower/work.h"
 #include "delegates/gpu/templates/elements.h"
+#include "delegates/gpu/templates/space.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
+#include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "vireo/ops.h"
 
@@ -79,6 +85,180 @@ std::string int_affine(Lowering& l) {
   if (offset >= 0) v = c.b.function(Function::kAdd, kReal, v, offset);
   return c.store(c.b.code(v, codes_of(a)));
 }
+
+// IntSoftmax with its axis as the last one of a space: a launch for the greatest code of each row that is kept, and one
+// for the shares. Sums of the table's entries are exact in two words of 32 bits, which every device has.
+class IntSoftmax {
+ public:
+  explicit IntSoftmax(Lowering& l) : l_(l), a_(l.node().attrs<attrs::IntSoftmax>()) {}
+
+  std::string lower() {
+    if (std::string why = check(); !why.empty()) return why;
+    const size_t rank = l_.in(0).dims.size();
+    for (size_t i = 0; i < rank; ++i) {
+      if (i != axis()) order_.push_back(i);
+    }
+    Extents rows;
+    for (const size_t i : order_) rows.push_back(l_.in(0).dims[i]);
+    order_.push_back(axis());
+    if (rows.empty()) rows = {1};
+    const auto count = static_cast<uint64_t>(count_of(rows));
+    const Laid greatest{l_.make_memory(count * sizeof(int32_t)), 0, dense_strides(rows)};
+    find_greatest(rows, greatest);
+    share_out(rows, greatest);
+    return "";
+  }
+
+ private:
+  static constexpr int32_t kNone = -129;  // below every code
+  static constexpr uint64_t kMostSum = uint64_t{1} << 38;
+
+  size_t axis() const { return axis_of(a_.axis(), l_.in(0).rank()); }
+  std::string check() const {
+    if (!is_byte(l_.in(0).dtype)) return std::string("a softmax of ") + dtype_name(l_.in(0).dtype);
+    const Datum& table = l_.in(1);
+    constexpr size_t kEntries = 256;
+    if (table.constant == nullptr || table.constant_bytes != kEntries * sizeof(int32_t))
+      return "a softmax whose table comes with the data";
+    std::array<int32_t, kEntries> entries{};
+    std::memcpy(entries.data(), table.constant, sizeof(entries));
+    const auto [least, most] = std::minmax_element(entries.begin(), entries.end());
+    if (*least < 0 || *most > 1 << 24 || entries[0] == 0) return "a softmax by a table that is no exponential";
+    const auto length = static_cast<uint64_t>(l_.in(0).dims[axis()]);
+    return length * static_cast<uint64_t>(*most) < kMostSum && length <= 1 << 16 ? "" : "a softmax of so many codes";
+  }
+
+  // Over the rows, then the axis; of `at`, which has the strides of all dimensions of x.
+  View over(const View& at) const {
+    View view = at;
+    view.strides.clear();
+    if (order_.size() == 1) view.strides.push_back(0);
+    for (const size_t i : order_) view.strides.push_back(at.strides[i]);
+    return view;
+  }
+  static View of_row(const Laid& at) {
+    View view = view_of(at);
+    view.strides.push_back(0);
+    return view;
+  }
+
+  // The code of a place, and whether it is kept: -1 where all are.
+  struct Place {
+    int code = 0, kept = -1;
+  };
+  Place read(ExpressionBuilder* b, std::vector<int>* reads) const {
+    const auto input = [&](size_t i) {
+      const Laid at = l_.laid(l_.node().inputs[i]);
+      reads->push_back(at.memory);
+      return b->input(l_.in(i).dtype, over(broadcast_view(at, l_.in(i).dims, l_.in(0).dims.size())));
+    };
+    Place p;
+    p.code = input(0);
+    if (l_.has(2)) p.kept = input(2);
+    return p;
+  }
+  RowsProblem rows_of(const Extents& rows) const {
+    RowsProblem p;
+    p.shape = rows;
+    p.shape.push_back(l_.in(0).dims[axis()]);
+    return p;
+  }
+
+  void find_greatest(const Extents& rows, const Laid& to) {
+    RowsProblem p = rows_of(rows);
+    std::vector<int> reads;
+    ExpressionBuilder v(&p.prologue);
+    const Place x = read(&v, &reads);
+    int code = v.function(Function::kCast, kSum, x.code);
+    if (x.kept >= 0)
+      code = v.function(Function::kWhere, kSum, x.kept, code, v.constant(kSum, static_cast<uint32_t>(kNone)));
+    v.output(code, {});
+    Statistic greatest;
+    greatest.combine = Combine::kMax;
+    ExpressionBuilder g(&greatest.map);
+    g.output(g.given(kSum), {});
+    p.statistics = {greatest};
+    p.per_row = true;
+    ExpressionBuilder b(&p.epilogue);
+    b.output(b.given(kSum), view_of(to));
+    Work& w = l_.push(std::move(p));
+    w.reads = std::move(reads);
+    w.writes = {to.memory};
+  }
+
+  void share_out(const Extents& rows, const Laid& greatest) {
+    RowsProblem p = rows_of(rows);
+    std::vector<int> reads;
+    ExpressionBuilder v(&p.prologue);
+    const Place x = read(&v, &reads);
+    const int top = v.input(kSum, of_row(greatest));
+    const Laid table = l_.laid(l_.node().inputs[1]);
+    View entries;
+    entries.offset = table.offset;
+    entries.strides.assign(rows.size() + 1, 0);
+    const int entry = v.input(kSum, entries);
+    p.prologue.inputs.back().indexed = true;
+    reads.push_back(greatest.memory);
+    reads.push_back(table.memory);
+    const int zero = v.constant(kSum, 0);
+    int below = v.function(Function::kSub, kSum, top, v.function(Function::kCast, kSum, x.code)), counts = -1;
+    if (x.kept >= 0) {
+      // What is not kept has the place of the greatest; where nothing is, so has everything.
+      const int none = v.function(Function::kEqual, DType::kBool, top, v.constant(kSum, static_cast<uint32_t>(kNone)));
+      counts = v.function(Function::kOr, DType::kBool, x.kept, none);
+      below = v.function(Function::kWhere, kSum, none, zero, v.function(Function::kWhere, kSum, x.kept, below, zero));
+    }
+    int e = v.function(Function::kElement, kSum, entry, below);
+    if (counts >= 0) e = v.function(Function::kWhere, kSum, counts, e, zero);
+    v.output(v.function(Function::kBitcast, kWord, e), {});
+    p.statistics = {sum_of(false), sum_of(true)};
+    ExpressionBuilder b(&p.epilogue);
+    const int number = b.given(kWord), low = b.given(kWord), high = b.given(kWord);
+    const int sum = total(&b, low, high), multiplier = b.constant_f32(a_.multiplier());
+    const int q = b.function(Function::kDiv, kReal, multiplier, sum);
+    b.last().p[0] = 1;
+    const int real = b.function(Function::kCast, kReal, number);
+    const Laid y = l_.make(l_.node().outputs[0]);
+    b.output(b.code(b.function(Function::kMul, kReal, real, q), codes_of(a_)), over(view_of(y)));
+    Work& w = l_.push(std::move(p));
+    w.reads = std::move(reads);
+    w.writes = {y.memory};
+  }
+
+  // Sums of the low halves of entries, or of the high ones.
+  static Statistic sum_of(bool high) {
+    Statistic s;
+    ExpressionBuilder b(&s.map);
+    const int v = b.given(kWord);
+    if (high) (void)b.given(kWord);
+    const int half = b.constant(kWord, high ? 16 : 0xffff);
+    b.output(b.function(high ? Function::kShiftRight : Function::kAnd, kWord, v, half), {});
+    return s;
+  }
+
+  // high * 2^16 + low, rounded once. From 2^32 on, a float drops 9 bits at least: 6 of them become one that says
+  // whether any was set.
+  static int total(ExpressionBuilder* b, int low, int high) {
+    const auto word = [&](uint32_t v) { return b->constant(kWord, v); };
+    const auto make = [&](Function f, int x, int y) { return b->function(f, kWord, x, y); };
+    const int upper = make(Function::kAdd, high, make(Function::kShiftRight, low, word(16)));
+    const int lower = make(Function::kAnd, low, word(0xffff));
+    const int exact = make(Function::kOr, make(Function::kShiftLeft, upper, word(16)), lower);
+    const int one = word(1), last = make(Function::kMin, make(Function::kAnd, lower, word(63)), one);
+    const int first = make(Function::kShiftLeft, upper, word(10)), next = make(Function::kShiftRight, lower, word(6));
+    const int kept = make(Function::kOr, make(Function::kOr, first, next), last);
+    const int unit = b->constant_f32(64), real = b->function(Function::kCast, kReal, kept);
+    const int rounded = b->function(Function::kMul, kReal, real, unit);
+    const int fits = b->function(Function::kLess, DType::kBool, upper, word(1 << 16));
+    return b->function(Function::kWhere, kReal, fits, b->function(Function::kCast, kReal, exact), rounded);
+  }
+
+  static constexpr DType kWord = DType::kU32;
+
+  Lowering& l_;
+  const attrs::IntSoftmax& a_;
+  std::vector<size_t> order_;  // of x's axes in the space
+};
 
 // Codes become places in the table, in memory: a gather reads its indices there.
 std::string int_table(Lowering& l) {
@@ -226,6 +406,8 @@ std::string lower_integer(Lowering& l) {
       return int_mul(l);
     case VIREO_OP_INT_AFFINE:
       return int_affine(l);
+    case VIREO_OP_INT_SOFTMAX:
+      return IntSoftmax(l).lower();
     case VIREO_OP_INT_TABLE:
       return int_table(l);
     case VIREO_OP_QUANTIZE_LINEAR:

@@ -632,6 +632,7 @@ std::string Lowering::lower() {
     case VIREO_OP_INT_ADD:
     case VIREO_OP_INT_MUL:
     case VIREO_OP_INT_AFFINE:
+    case VIREO_OP_INT_SOFTMAX:
     case VIREO_OP_INT_TABLE:
     case VIREO_OP_QUANTIZE_LINEAR:
     case VIREO_OP_DEQUANTIZE_LINEAR:

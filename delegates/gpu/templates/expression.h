@@ -104,7 +104,7 @@ enum class Function : uint8_t {
   kAdd,
   kSub,
   kMul,
-  kDiv,
+  kDiv,  // p[0] != 0: of float32, rounded to the nearest, for normal operands and quotients
   kPow,
   kModFloored,
   kModTruncated,

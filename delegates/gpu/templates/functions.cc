@@ -172,6 +172,7 @@ Value is_inf(const Scope& s, Value x) {
 
 // Integers: C's quotient and remainder; the lowest number over -1 wraps.
 Value quotient(const Scope& s, Value x, Value y) {
+  if (is_float(x.type) && s.step.p[0] != 0) return exact_quotient(x, y);
   if (!is_signed(x.type) || is_float(x.type)) return x / y;
   const Value minus = y == -1;
   return s.select(minus, s.zero(x) - x, x / s.select(minus, s.one(y), y));

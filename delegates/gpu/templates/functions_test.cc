@@ -310,6 +310,27 @@ TEST(Functions, PowersAndRemainders) {
       false);
 }
 
+// A device's own quotient may be 2.5 units in the last place off.
+TEST(Functions, QuotientsThatAreToBeNearest) {
+  Trials trials;
+  Step step;
+  step.function = Function::kDiv;
+  step.p[0] = 1;
+  std::vector<float> a = random_floats(2000, 7, -1e9f, 1e9f), b = random_floats(2000, 8, 1, 4e9f);
+  for (const float whole : {255.0f, 256.0f, 1.0f, 7919.0f}) {
+    for (float sum = 8388608; sum < 1e12f; sum *= 1.0371f) {
+      a.push_back(whole);
+      b.push_back(sum);
+    }
+  }
+  const ChainProblem p = elementwise(step, {DType::kF32, DType::kF32}, static_cast<int64_t>(a.size()));
+  trials.add("quotient", made(p, rich_target()), rich_target(), {bytes_of(a), bytes_of(b), Bytes(a.size() * 4, 7)},
+             [=](const std::vector<Bytes>& out) {
+               const std::vector<float> y = as<float>(out[2]);
+               for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(y[i], a[i] / b[i]) << a[i] << ", " << b[i];
+             });
+}
+
 template <class T>
 void check_quantize(Trials& trials, DType type, float scale, T zero) {
   std::vector<float> x = hard_floats(200 * scale, 3);
