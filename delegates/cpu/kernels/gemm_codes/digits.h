@@ -1,9 +1,10 @@
 // Few rows by coded weights with AVX-512 VNNI: rows as digits of bytes, which multiply codes as they lie.
 //
 // A row is cut into the parts that its sums are: 256 of k, or a block of weights. Each number of a part becomes a whole
-// number of 31 bits, q = a 2^30 / max |a|, rounded, and q four signed digits of base 256. A word of codes times one
-// digit of its k is one instruction, and all sums are exact until the four of a part are put together. An element is
-// off by max |a| 2^-31, where a float32 sum rounds each term by 2^-24 of the sum so far.
+// number of 31 bits, q = a 2^30 / max |a|, rounded, and q four signed digits of base 256. Parts whose largest number is
+// at most 16 times their mean do with 24 bits, three digits. A word of codes times one digit of its k is one
+// instruction, and sums are exact until those of a part are put together. An element is off by max |a| 2^-31 (2^-24),
+// where a float32 sum rounds each term by 2^-24 of the sum so far.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_DIGITS_H_
 #define VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_DIGITS_H_
 
@@ -28,12 +29,18 @@ struct CodesView {
   int64_t block_end(int64_t i) const { return (i + 1) * block < k ? (i + 1) * block : k; }
 };
 
+// One row's numbers of a part: whole ones are these by 1 / scale.
+struct Part {
+  int32_t starts[4];  // what zero points take from the sums of each digit; of zeros of columns two factors
+  float scale;
+  bool four;  // digits; else the lowest one is 0
+};
+
 // Rows in digits, in the caller's memory.
 struct Digits {
   int8_t* digits;  // [rows, row_bytes]: for four k their four digits, the lowest ones first
   int64_t row_bytes;
-  float* scales;  // [parts, kFewRows]
-  float* sums;    // [parts, kFewRows, 4]: of the digits of a part
+  Part* parts;  // [parts, kFewRows]
 };
 
 // At least as many bytes for more rows and a larger k.

@@ -225,7 +225,7 @@ TEST(GemmCodes, ThreadsDoNotChangeABit) {
   });
 }
 
-// Of k: whole parts and ends of them, blocks that are parts, and rows in one pass and in two.
+// Of k: whole parts and ends of them, blocks that are parts.
 TEST(GemmCodes, FewRowsInDigits) {
   for_each_level([](const char*) {
     for (int64_t m = 1; m <= 8; ++m) {
@@ -240,13 +240,20 @@ TEST(GemmCodes, FewRowsInDigits) {
   });
 }
 
-// A row of zeros, one of very small numbers, one with a number a thousand times as large as others, and rows that are
-// not finite: theirs alone.
+// A row of zeros, one of very small numbers, one with a number a hundred thousand times as large as others, which meets
+// weights of 0 alone (three digits would lose the others). Then numbers that have no digits, and rows that are not
+// finite: theirs alone.
 TEST(GemmCodes, RowsOfOtherRanges) {
   const Case c{6, 40, 300, 0, 8};
-  const Weights w(c, 7);
+  constexpr int64_t kAt = 17;
+  Weights w(c, 7);
+  for (int64_t i = kAt * c.n; i < (kAt + 1) * c.n; ++i) {
+    w.codes[static_cast<size_t>(i)] = 0;
+    w.value[static_cast<size_t>(i)] = 0;
+  }
   for_each_level([&](const char*) {
-    for (const bool finite : {true, false}) {
+    for (const int turn : {0, 1, 2}) {
+      const bool finite = turn < 2;
       GemmCodes s;
       s.m = c.m;
       s.n = s.ldc = c.n;
@@ -257,10 +264,10 @@ TEST(GemmCodes, RowsOfOtherRanges) {
       const auto row = [&](int64_t r) { return a.data() + r * c.k; };
       for (int64_t k = 0; k < c.k; ++k) {
         row(0)[k] = 0;
-        row(1)[k] *= 1e-30f;
+        row(1)[k] *= turn == 0 ? 1e-20f : 1e-30f;
         row(2)[k] *= 1e30f;
       }
-      row(3)[17] = 1000;
+      row(3)[kAt] = 1e5f;
       if (!finite) {
         row(4)[5] = INFINITY;
         row(5)[6] = NAN;
@@ -286,7 +293,7 @@ TEST(GemmCodes, RowsOfOtherRanges) {
             want += term;
             magnitude += std::abs(term);
           }
-          ASSERT_NEAR(got, want, testing::sum_bound(c.k + 4, magnitude)) << r << " " << n;
+          ASSERT_NEAR(got, want, testing::sum_bound(c.k + 4, magnitude)) << turn << " " << r << " " << n;
         }
       }
     }
