@@ -21,6 +21,12 @@ inline int64_t resample_columns(int64_t out_w, int64_t depth) {
   return depth < kSums ? kSums / depth : 1;
 }
 
+// Rows of sums of planes, their places and weights fill a vector of doubles at least, on every core.
+inline int64_t resample_room(int64_t columns, int64_t depth) {
+  constexpr int64_t kLeast = 8;
+  return depth == 1 && columns < kLeast ? kLeast : columns * depth;
+}
+
 }  // namespace vireo::cpu
 #endif
 
@@ -43,20 +49,28 @@ HWY_INLINE VD load_wide(const T* x) {
   if constexpr (sizeof(T) == 4) return hn::PromoteTo(DD(), hn::LoadU(dt, x));
   if constexpr (sizeof(T) == 1) return hn::PromoteTo(DD(), hn::PromoteTo(hn::Rebind<int32_t, DD>(), hn::LoadU(dt, x)));
 }
+// The first n lanes.
 template <class T>
-HWY_INLINE void store_narrow(VD v, T* y) {
+HWY_INLINE void store_narrow(VD v, T* y, int64_t n) {
   const hn::Rebind<T, DD> dt;
-  if constexpr (sizeof(T) == 4) hn::StoreU(hn::DemoteTo(dt, v), dt, y);
-  if constexpr (sizeof(T) == 1)
-    hn::StoreU(hn::DemoteTo(dt, hn::DemoteTo(hn::Rebind<int32_t, DD>(), hn::Round(v))), dt, y);
+  hn::Vec<decltype(dt)> narrow;
+  if constexpr (sizeof(T) == 4) narrow = hn::DemoteTo(dt, v);
+  if constexpr (sizeof(T) == 1) narrow = hn::DemoteTo(dt, hn::DemoteTo(hn::Rebind<int32_t, DD>(), hn::Round(v)));
+  if (n < kLanes) return hn::StoreN(narrow, dt, y, static_cast<size_t>(n));
+  hn::StoreU(narrow, dt, y);
 }
-// `step(i)` for vectors from column i on, of which the last may repeat columns; false where there are fewer than one.
+// `step(i, n)` for n columns from i on, a vector's but where fewer have `room` for one; vectors may repeat columns.
+// False where there is no room.
 template <class Step>
-HWY_INLINE bool by_vectors(int64_t count, const Step& step) {
-  if (count < kLanes) return false;
+HWY_INLINE bool by_vectors(int64_t count, int64_t room, const Step& step) {
+  if (count < kLanes) {
+    if (room < kLanes) return false;
+    step(0, count);
+    return true;
+  }
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) step(i);
-  if (i < count) step(count - kLanes);
+  for (; i + kLanes <= count; i += kLanes) step(i, kLanes);
+  if (i < count) step(count - kLanes, kLanes);
   return true;
 }
 #else
@@ -80,9 +94,14 @@ struct Pairs {
   float* row;  // of floats, for one of bytes
 };
 void find_pairs(const Axis& axis, int32_t* places, double* weights, Pairs* p) {
-  for (int64_t t = 0; t < 2; ++t, places += axis.out, weights += axis.out) {
+  const int64_t room = resample_room(axis.out, 1);
+  for (int64_t t = 0; t < 2; ++t, places += room, weights += room) {
     p->places[t] = places;
     p->weights[t] = weights;
+    for (int64_t i = axis.out; i < room; ++i) {
+      places[i] = 0;
+      weights[i] = 0;
+    }
     for (int64_t i = 0; i < axis.out; ++i) {
       places[i] = static_cast<int32_t>(within(axis.first[i] + t, axis.in));
       weights[i] = axis.weights[i * 2 + t];
@@ -114,10 +133,10 @@ void along_row(const Axis& axis, const Pairs& pairs, const T* row, double* to) {
       const VD v = hn::PromoteTo(d, hn::GatherIndex(df, wide, hn::LoadU(di, pairs.places[t] + i)));
       return hn::IfThenElseZero(hn::Ne(w, hn::Zero(d)), hn::Mul(w, v));
     };
-    const auto step = [&](int64_t i) HWY_ATTR {
+    const auto step = [&](int64_t i, int64_t) HWY_ATTR {
       hn::StoreU(hn::Add(hn::Add(hn::Zero(d), addend(0, i)), addend(1, i)), d, to + i);
     };
-    if (by_vectors(axis.out, step)) return;
+    if (by_vectors(axis.out, resample_room(axis.out, 1), step)) return;
 #endif
     for (int64_t i = 0; i < axis.out; ++i) {
       double sum = 0;
@@ -147,7 +166,7 @@ void along_pixels(const Axis& axis, int64_t depth, int64_t begin, int64_t end, c
     const int64_t first = axis.first[i];
 #if VIREO_RESAMPLE_VECTORS
     const DD d;
-    const auto step = [&](int64_t c) HWY_ATTR {
+    const auto step = [&](int64_t c, int64_t) HWY_ATTR {
       if (w == nullptr) {
         hn::StoreU(load_wide(row + first * depth + c), d, to + c);
         return;
@@ -159,7 +178,7 @@ void along_pixels(const Axis& axis, int64_t depth, int64_t begin, int64_t end, c
       }
       hn::StoreU(sum, d, to + c);
     };
-    if (by_vectors(depth, step)) continue;
+    if (by_vectors(depth, depth, step)) continue;
 #endif
     for (int64_t c = 0; c < depth; ++c) {
       if (w == nullptr) {
@@ -175,19 +194,19 @@ void along_pixels(const Axis& axis, int64_t depth, int64_t begin, int64_t end, c
   }
 }
 
-// y = sum of w[t] rows[t] in the order of t, from 0 on; products and sums are rounded one by one.
+// y = sum of w[t] rows[t] in the order of t, from 0 on; products and sums are rounded one by one. Rows have `room`.
 template <class T>
-void across_rows(int64_t taps, const double* w, const double* const* rows, int64_t count, T* y) {
+void across_rows(int64_t taps, const double* w, const double* const* rows, int64_t count, int64_t room, T* y) {
 #if VIREO_RESAMPLE_VECTORS
   const DD d;
-  const auto step = [&](int64_t i) HWY_ATTR {
+  const auto step = [&](int64_t i, int64_t n) HWY_ATTR {
     auto sum = hn::Zero(d);
     for (int64_t t = 0; t < taps; ++t) {
       if (w[t] != 0) sum = hn::Add(sum, hn::Mul(hn::Set(d, w[t]), hn::LoadU(d, rows[t] + i)));
     }
-    store_narrow(sum, y + i);
+    store_narrow(sum, y + i, n);
   };
-  if (by_vectors(count, step)) return;
+  if (by_vectors(count, room, step)) return;
 #endif
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
@@ -205,14 +224,19 @@ void resample_block(const Planes& s, const T* x, T* y, int64_t begin, int64_t en
                     const Pairs& pairs, double* memory) {
   const double* rows[kMostTaps];
   int64_t held[kMostTaps];
-  const int64_t taps = s.y.taps, wide = (right - left) * s.depth;
+  const int64_t taps = s.y.taps, wide = (right - left) * s.depth, room = resample_room(right - left, s.depth);
   for (int64_t t = 0; t < kMostTaps; ++t) held[t] = -1;
-  for (int64_t r = begin; r < end; ++r) {
-    const int64_t plane = r / s.y.out, i = r % s.y.out;
+  int64_t plane = begin / s.y.out, i = begin % s.y.out;
+  for (int64_t r = begin; r < end; ++r, ++i) {
+    if (i == s.y.out) {
+      i = 0;
+      ++plane;
+    }
     for (int64_t t = 0; t < taps; ++t) {
       // A row's place is its number modulo the taps: neighbours never share one, clamped ones are the same row.
-      const int64_t source = within(s.y.first[i] + t, s.y.in), place = source % taps, number = plane * s.y.in + source;
-      double* const row = memory + place * wide;
+      const int64_t source = within(s.y.first[i] + t, s.y.in), number = plane * s.y.in + source;
+      const int64_t place = source & (taps - 1);
+      double* const row = memory + place * room;
       rows[t] = row;
       if (s.y.weights != nullptr && s.y.weights[i * taps + t] == 0) continue;
       if (held[place] == number) continue;
@@ -228,19 +252,19 @@ void resample_block(const Planes& s, const T* x, T* y, int64_t begin, int64_t en
     if (s.y.weights == nullptr) {
       for (int64_t c = 0; c < wide; ++c) to[c] = narrow<T>(rows[0][c]);
     } else {
-      across_rows(taps, s.y.weights + i * taps, rows, wide, to);
+      across_rows(taps, s.y.weights + i * taps, rows, wide, room, to);
     }
   }
 }
 
 template <class T>
 void resample_of(const Planes& s, const void* x, void* y, int64_t begin, int64_t end, char* memory) {
-  const int64_t columns = resample_columns(s.x.out, s.depth);
+  const int64_t columns = resample_columns(s.x.out, s.depth), room = resample_room(columns, s.depth);
   Pairs pairs{};
-  double* const sums = reinterpret_cast<double*>(memory) + (s.depth == 1 ? 2 * s.x.out : 0);
+  double* const sums = reinterpret_cast<double*>(memory) + (s.depth == 1 ? 2 * room : 0);
   if (s.depth == 1) {
-    int32_t* const places = reinterpret_cast<int32_t*>(sums + s.y.taps * columns);
-    pairs.row = reinterpret_cast<float*>(places + 2 * s.x.out);
+    int32_t* const places = reinterpret_cast<int32_t*>(sums + s.y.taps * room);
+    pairs.row = reinterpret_cast<float*>(places + 2 * room);
     if (s.x.taps == 2) find_pairs(s.x, places, reinterpret_cast<double*>(memory), &pairs);
   }
   for (int64_t left = 0; left < s.x.out; left += columns) {
@@ -292,8 +316,8 @@ HWY_EXPORT(double_elements);
 namespace {
 // Weights and places of pairs, a row of floats; rows of sums.
 size_t slot_bytes(int64_t taps_y, int64_t in_w, int64_t out_w, int64_t depth) {
-  const int64_t sums = resample_columns(out_w, depth) * depth;
-  const int64_t pairs = depth == 1 ? out_w * 24 + in_w * 4 : 0;
+  const int64_t sums = resample_room(resample_columns(out_w, depth), depth);
+  const int64_t pairs = depth == 1 ? sums * 24 + in_w * 4 : 0;
   return (static_cast<size_t>(taps_y * sums * 8 + pairs) + 63) & ~size_t{63};
 }
 

@@ -11,9 +11,9 @@
 
 namespace vireo::cpu {
 
-constexpr int64_t kMostTaps = 8;  // along y
+constexpr int64_t kMostTaps = 4;
 
-// Where each output position of an axis looks: `taps` neighbours from first[i] on (clamped to the axis), weighted.
+// Where each output position of an axis looks: 1, 2 or 4 neighbours from first[i] on (clamped to the axis), weighted.
 struct Axis {
   int64_t in = 1, out = 1;
   int64_t taps = 1;
