@@ -78,28 +78,57 @@ HWY_INLINE V horner(D d, V x, float c0, Rest... rest) {
   return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, c0));
 }
 
-// x * 2^n for |n| <= 252: two factors, so that results may be subnormal or overflow as they should.
+// x / ln 2 is rounded by adding a number whose last place is 1: the sum's low bits are that whole number.
+constexpr float kWhole = 12582912.0f;  // 1.5 * 2^23
+
+// e^r for |r| <= ln 2 / 2.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V scale_by_power(D d, V x, hn::Vec<hn::RebindToSigned<D>> n) {
-  const hn::RebindToSigned<D> di;
-  const auto half = hn::ShiftRight<1>(n);
-  const auto bias = hn::Set(di, 127);
-  const V first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
-  const V second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(n, half), bias)));
-  return hn::Mul(hn::Mul(x, first), second);
+HWY_INLINE V exp_near_zero(D d, V r) {
+  return horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f,
+                1.394216110e-03f);
 }
 
-// e^x, <= 1.5 ulp. x = n ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts so that n ln 2 is exact to 2^-33.
+// e^x, <= 1.5 ulp, subnormal and infinite where it should be. x = n ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts
+// so that n ln 2 is exact to 2^-33.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_f32(D d, V x) {
-  const hn::RebindToSigned<D> di;
+  // Two factors of 2^n, because n is -150 to 128: the low bits of a sum are n and both biases.
+  constexpr float kBiases = 254;
   const V bounded = clip(d, x, hn::Set(d, -104.0f), hn::Set(d, 89.0f));
-  const V n = hn::Round(hn::Mul(bounded, hn::Set(d, 1.44269504f)));
+  const V units = hn::Set(d, kWhole + kBiases);
+  const V t = hn::MulAdd(bounded, hn::Set(d, 1.44269504f), units);
+  const V n = hn::Sub(t, units);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), bounded);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  const V p = horner(d, r, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f, 1.394216110e-03f);
-  const V y = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
-  return hn::IfThenElse(hn::IsNaN(x), x, scale_by_power(d, y, hn::ConvertTo(di, n)));
+  const V y = exp_near_zero(d, r);
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if constexpr (sizeof(y.raw) == 64) {
+    return V{_mm512_scalef_ps(y.raw, n.raw)};
+  } else if constexpr (sizeof(y.raw) == 32) {
+    return V{_mm256_scalef_ps(y.raw, n.raw)};
+  } else {
+    return V{_mm_scalef_ps(y.raw, n.raw)};
+  }
+#else
+  const hn::RebindToSigned<D> di;
+  const auto both = hn::BitCast(di, t), half = hn::ShiftRight<1>(both);
+  const V first = hn::BitCast(d, hn::ShiftLeft<23>(half));
+  return hn::Mul(hn::Mul(y, first), hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(both, half))));
+#endif
+}
+
+// e^x for x <= 0, <= 1.5 ulp, 0 below -87.3 where exp_f32 goes on to subnormals: a weight stands beside one of 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_of_weight(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V units = hn::Set(d, kWhole + 127);  // and the exponent's bias
+  const V t = hn::MulAdd(x, hn::Set(d, 1.44269504f), units);
+  const V n = hn::Sub(t, units);
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const V y = exp_near_zero(d, r);
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Mul(y, power));
 }
 
 // ln x, <= 2 ulp; ln 0 = -inf, negative gives NaN. x = 2^e m, m in [sqrt(1/2), sqrt(2)).
@@ -128,13 +157,12 @@ HWY_INLINE V log_f32(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
-// 2^kScale e^-x, <= 2 ulp, for x <= 87 and -x up to where that is infinite. x / ln 2 is rounded by adding a number
-// whose last place is 1: its low bits are then the exponent of the power of two. With kScale = -1 they have room for
-// one that is infinite.
+// 2^kScale e^-x, <= 2 ulp, for x <= 87 and -x up to where that is infinite: the low bits of a sum are the exponent of
+// the power of two. With kScale = -1 they have room for one that is infinite.
 template <int kScale, class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_of_negative(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V units = hn::Set(d, 12582912.0f + 127 + kScale);  // 1.5 * 2^23, and the exponent's bias
+  const V units = hn::Set(d, kWhole + 127 + kScale);  // and the exponent's bias
   const V t = hn::NegMulAdd(x, hn::Set(d, 1.44269504f), units);
   const V n = hn::Sub(t, units);
   V r = hn::MulAdd(n, hn::Set(d, 0.693359375f), x);
@@ -171,17 +199,20 @@ HWY_INLINE V hard_swish_f32(D d, V x) {
   return hn::Mul(x, clip(d, inner, hn::Zero(d), hn::Set(d, 1.0f)));
 }
 
-// tanh x, <= 3 ulp: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
+// tanh x, <= 3 ulp: with e = e^-2|x| - 1 it is -e / (e + 2). e = 2^n (p + 1) - 1, p = e^r - 1 as a polynomial without
+// its first term, so that nothing cancels near 0. One number is enough of ln 2: where |n| is large, e is all but -1.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V tanh_f32(D d, V x) {
-  const V a = hn::Abs(x);
-  const V s = hn::Mul(x, x);
-  const V p = horner(d, s, -3.333332941e-01f, 1.333280017e-01f, -5.385459144e-02f, 2.101187151e-02f, -6.115236274e-03f);
-  const V small = hn::MulAdd(hn::Mul(s, p), x, x);
-  const V one = hn::Set(d, 1.0f);
-  const V twice = at_least(d, hn::Mul(a, hn::Set(d, -2.0f)), hn::Set(d, -20.0f));  // from 18.03 on the result is 1
-  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(exp_of_negative<0>(d, twice), one)));
-  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+  const hn::RebindToSigned<D> di;
+  const V z = hn::Mul(at_most(d, hn::Abs(x), hn::Set(d, 10.0f)), hn::Set(d, -2.0f));  // from 9.02 on the result is 1
+  const V units = hn::Set(d, kWhole + 127);
+  const V t = hn::MulAdd(z, hn::Set(d, 1.44269504f), units);
+  const V r = hn::NegMulAdd(hn::Sub(t, units), hn::Set(d, 0.693147181f), z);
+  const V p = hn::Mul(
+      r, horner(d, r, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f, 1.394216110e-03f));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t)));
+  const V e = hn::MulAdd(power, p, hn::Sub(power, hn::Set(d, 1.0f)));
+  return hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2.0f))), x);
 }
 
 // The sine or cosine, <= 3 ulp. x = n pi / 2 + r, |r| <= pi / 4, with pi / 2 in five parts: the first four have 9 bits,
@@ -224,12 +255,13 @@ HWY_INLINE V erf_near_zero(D d, V x) {  // |x| <= 0.9
   return hn::Mul(x, horner(d, hn::Mul(x, x), 1.128379167e+00f, -3.761263531e-01f, 1.128371972e-01f, -2.686075281e-02f,
                            5.204436026e-03f, -8.181927288e-04f, 8.538839171e-05f));
 }
-// 1 - erf a for a >= 0.9 as e^P(a). The fit ends at 4: beyond, erfc stays below 2^-25 and is cut at its value there.
+// 1 - erf a for a >= 0.9 as e^-P(a). The fit ends at 4: beyond, erfc stays below 2^-25 and is cut at its value there.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erfc_far(D d, V a) {
   const V t = at_most(d, a, hn::Set(d, 4.0f));
-  return exp_f32(d, horner(d, t, 2.942741996e-04f, -1.130131493e+00f, -6.319953333e-01f, -1.099251791e-01f,
-                           2.633553765e-02f, -4.730281328e-03f, 5.907151373e-04f, -4.535457369e-05f, 1.602489762e-06f));
+  return exp_of_negative<0>(
+      d, horner(d, t, -2.942741996e-04f, 1.130131493e+00f, 6.319953333e-01f, 1.099251791e-01f, -2.633553765e-02f,
+                4.730281328e-03f, -5.907151373e-04f, 4.535457369e-05f, -1.602489762e-06f));
 }
 // The error function, <= 3 ulp.
 template <class D, class V = hn::Vec<D>>

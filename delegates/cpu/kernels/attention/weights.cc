@@ -17,22 +17,6 @@ using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// e^x for x <= 0, <= 2 ulp, 0 below -87.3 where exp_f32 goes on to subnormal numbers: a weight stands beside one of 1.
-// x / ln 2 is rounded by adding a number whose last place is 1; its low bits are then the exponent of the power of two.
-HWY_INLINE VF exp_of_weight(VF x) {
-  const DF d;
-  const hn::RebindToSigned<DF> di;
-  const VF units = hn::Set(d, 12582912.0f + 127.0f);  // 1.5 * 2^23, and the exponent's bias
-  const VF t = hn::MulAdd(x, hn::Set(d, 1.44269504f), units);
-  const VF n = hn::Sub(t, units);
-  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  const VF y = horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f,
-                      1.394216110e-03f);
-  const VF power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Mul(y, power));
-}
-
 enum class Mask { kNone, kAdded, kAllowed };
 
 // Scores from j on as they count: a whole vector, or `lanes` of them.
@@ -84,13 +68,13 @@ float weights_of_plain_row(float* row, int64_t seen, float scale) {
   const VF shift = hn::Set(d, top);
   VF sum = hn::Zero(d);
   for (j = 0; j < whole; j += kLanes) {
-    const VF w = exp_of_weight(hn::Mul(hn::Sub(hn::LoadU(d, row + j), shift), factor));
+    const VF w = exp_of_weight(DF(), hn::Mul(hn::Sub(hn::LoadU(d, row + j), shift), factor));
     sum = hn::Add(sum, w);
     hn::StoreU(w, d, row + j);
   }
   if (rest != 0) {
     const VF t = hn::Mul(hn::Sub(hn::LoadN(d, row + whole, rest), shift), factor);
-    const VF w = hn::IfThenElseZero(tail, exp_of_weight(t));
+    const VF w = hn::IfThenElseZero(tail, exp_of_weight(DF(), t));
     sum = hn::Add(sum, w);
     hn::StoreN(w, d, row + whole, rest);
   }
@@ -120,12 +104,12 @@ float weights_of_row(float* row, int64_t seen, float scale, const float* added, 
   const VF shift = hn::Set(d, top);
   VF sum = hn::Zero(d);
   for (int64_t j = 0; j < whole; j += kLanes) {
-    const VF w = exp_of_weight(hn::Sub(hn::LoadU(d, row + j), shift));
+    const VF w = exp_of_weight(DF(), hn::Sub(hn::LoadU(d, row + j), shift));
     sum = hn::Add(sum, w);
     hn::StoreU(w, d, row + j);
   }
   if (rest != 0) {
-    const VF w = hn::IfThenElseZero(tail, exp_of_weight(hn::Sub(hn::LoadN(d, row + whole, rest), shift)));
+    const VF w = hn::IfThenElseZero(tail, exp_of_weight(DF(), hn::Sub(hn::LoadN(d, row + whole, rest), shift)));
     sum = hn::Add(sum, w);
     hn::StoreN(w, d, row + whole, rest);
   }

@@ -51,7 +51,7 @@ HWY_INLINE void softmax_block(const float* x, float* y, int64_t axis, bool log) 
   VF sum = hn::Zero(d);
   for (int64_t k = 0; k < axis; ++k) {
     const VF shifted = hn::Sub(hn::Load(d, columns + k * kLanes), most);
-    const VF power = exp_f32(d, shifted);
+    const VF power = exp_of_weight(d, shifted);
     sum = hn::Add(sum, power);
     hn::Store(log ? shifted : power, d, columns + k * kLanes);
   }
@@ -109,13 +109,13 @@ void softmax_rows(const float* x, float* y, int64_t rows, int64_t axis, bool log
     VF sum = hn::Zero(d);
     for (i = 0; i < whole; i += kLanes) {
       const VF shifted = hn::Sub(hn::LoadU(d, x + i), most);
-      const VF e = exp_f32(d, shifted);
+      const VF e = exp_of_weight(d, shifted);
       sum = hn::Add(sum, e);
       hn::StoreU(log ? shifted : e, d, y + i);
     }
     if (rest != 0) {
       const VF shifted = hn::Sub(hn::LoadN(d, x + whole, rest), most);
-      const VF e = exp_f32(d, shifted);
+      const VF e = exp_of_weight(d, shifted);
       sum = hn::Add(sum, hn::IfThenElseZero(tail, e));
       hn::StoreN(log ? shifted : e, d, y + whole, rest);
     }
@@ -146,7 +146,7 @@ void softmax_strips(const float* x, float* y, int64_t begin, int64_t end, int64_
     VF sum = hn::Zero(d);
     for (int64_t k = 0; k < axis; ++k) {
       const VF shifted = hn::Sub(hn::LoadN(d, from + k * inner, lanes), most);
-      const VF e = exp_f32(d, shifted);
+      const VF e = exp_of_weight(d, shifted);
       sum = hn::Add(sum, e);
       hn::StoreN(log ? shifted : e, d, to + k * inner, lanes);
     }
