@@ -89,7 +89,12 @@ void run_fold_constants(ir::Graph& g, PassLog& log) {
     bool used = false;
     for (const ir::Value* v : n.outputs) used = used || (v != nullptr && !v->unused());
     if (used) continue;
+    const std::vector<ir::Value*> read = n.inputs;
     g.remove(&n);
+    // What it was made from need not wait beside it for the pass that removes dead code.
+    for (ir::Value* v : read) {
+      if (v != nullptr && v->unused() && v->producer == nullptr && !v->is_input) v->constant.reset();
+    }
     log.changed();
   }
 }
