@@ -127,6 +127,22 @@ std::vector<std::string> NodeContext::attr_strings(std::string_view name) const 
   return {a->strings().begin(), a->strings().end()};
 }
 
+void NodeContext::each_attr_string(std::string_view name, const std::function<void(std::string_view)>& see) const {
+  const AttributeProto* a = typed(name, AttributeProto::STRINGS, true, "a list of strings");
+  for (int i = 0; a != nullptr && i < a->strings_size(); ++i) see(a->strings(i));
+}
+
+void NodeContext::forget_attr(std::string_view name) {
+  if (!scope_.is_model()) return;  // functions and bodies may be imported again
+  for (AttributeProto& a : *node_.mutable_attribute()) {
+    if (a.name() != name) continue;
+    AttributeProto gone;  // clearing alone keeps what is reserved
+    a.mutable_ints()->Swap(gone.mutable_ints());
+    a.mutable_floats()->Swap(gone.mutable_floats());
+    a.mutable_strings()->Swap(gone.mutable_strings());
+  }
+}
+
 const ConstTensor* NodeContext::attr_tensor(std::string_view name) const {
   const AttributeProto* a = typed(name, AttributeProto::TENSOR, true, "a tensor");
   if (a == nullptr) return nullptr;

@@ -41,6 +41,8 @@ class NodeContext final : public ImportContext {
   std::vector<float> attr_floats(std::string_view name) const override;
   std::vector<std::string> attr_strings(std::string_view name) const override;
   const ConstTensor* attr_tensor(std::string_view name) const override;
+  void each_attr_string(std::string_view name, const std::function<void(std::string_view)>& see) const override;
+  void forget_attr(std::string_view name) override;
   std::vector<Value> emit(Op op, std::vector<uint8_t> attrs, std::vector<Value> inputs, int outputs) override;
   Value add_constant(const TensorType& type, std::vector<uint8_t> bytes) override;
   Value add_string_constant(const Shape& shape, std::vector<std::string> strings) override;

@@ -100,6 +100,49 @@ TEST(Functions, OneIsCalledWithAnInputAndThenWithout) {
   return n;
 }
 
+// Its lists are taken out of a node of the model, not out of one that the next call reads again.
+TEST(Functions, ATreeIsCalledTwice) {
+  ModelBuilder m;
+  m.input("x", {"3", "2"}).output("y").output("z");
+  ::onnx::NodeProto* n = add_function_of(&m, 17, "TreeEnsembleRegressor", {"x"}, {"x"});
+  n->set_domain("ai.onnx.ml");
+  auto* row = m.model.mutable_functions(0)->add_opset_import();
+  row->set_domain("ai.onnx.ml");
+  row->set_version(3);
+  const auto list = [&](const char* name, ::onnx::AttributeProto::AttributeType type) {
+    auto* a = n->add_attribute();
+    a->set_name(name);
+    a->set_type(type);
+    return a;
+  };
+  const auto ints = [&](const char* name, const std::vector<int64_t>& values) {
+    auto* a = list(name, ::onnx::AttributeProto::INTS);
+    for (const int64_t v : values) a->add_ints(v);
+  };
+  ints("nodes_treeids", {0, 0, 0});
+  ints("nodes_nodeids", {0, 1, 2});
+  ints("nodes_featureids", {1, 0, 0});
+  ints("nodes_truenodeids", {1, 0, 0});
+  ints("nodes_falsenodeids", {2, 0, 0});
+  ints("target_treeids", {0, 0});
+  ints("target_nodeids", {1, 2});
+  ints("target_ids", {0, 0});
+  auto* modes = list("nodes_modes", ::onnx::AttributeProto::STRINGS);
+  for (const char* mode : {"BRANCH_LEQ", "LEAF", "LEAF"}) modes->add_strings(mode);
+  auto* values = list("nodes_values", ::onnx::AttributeProto::FLOATS);
+  for (const float v : {0.5f, 0.0f, 0.0f}) values->add_floats(v);
+  auto* weights = list("target_weights", ::onnx::AttributeProto::FLOATS);
+  for (const float v : {1.0f, 2.0f}) weights->add_floats(v);
+  for (const char* y : {"y", "z"}) m.node("f", {"x"}, {y}, "f");
+  Diagnostics found;
+  const ImportedModel imported = import_model(m.model, "", {}, Guess::kUsual, &found);
+  ASSERT_NE(imported.graph, nullptr) << found.text();
+  std::vector<std::vector<uint8_t>> attrs;
+  for (const ir::Node& node : imported.graph->nodes()) attrs.push_back(node.attrs);
+  ASSERT_EQ(attrs.size(), 2u);
+  EXPECT_EQ(attrs[0], attrs[1]);
+}
+
 // One branch reads `low`, the other has a value of that name of its own.
 TEST(Functions, InputsThatAreLeftOutAreAbsentInBodies) {
   ModelBuilder m;

@@ -7,6 +7,7 @@
 #define VIREO_SDK_OPS_VIEW_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,12 @@ class ImportContext {
   virtual std::vector<float> attr_floats(std::string_view name) const = 0;
   virtual std::vector<std::string> attr_strings(std::string_view name) const = 0;
   virtual const ConstTensor* attr_tensor(std::string_view name) const = 0;  // absent: null
+  // For nodes whose lists are all but a whole model. Each string of attr_strings() where it lies:
+  virtual void each_attr_string(std::string_view name, const std::function<void(std::string_view)>& see) const {
+    for (const std::string& s : attr_strings(name)) see(s);
+  }
+  // The list is not asked for again, and its memory may serve others. From here on it may be empty.
+  virtual void forget_attr(std::string_view name) { static_cast<void>(name); }
 
   // Adds a node of operator `op` and infers its outputs' types; on failure the diagnostic is recorded and the returned
   // values are absent. `attrs`: pack() of the operator's table.

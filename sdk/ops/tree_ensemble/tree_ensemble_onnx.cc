@@ -141,7 +141,7 @@ Status build_table(ImportContext& ctx, Forest f, Table* t) {
 }
 
 template <class E, size_t N>
-bool parse_name(const std::string& text, const char* const (&names)[N], E* out) {
+bool parse_name(std::string_view text, const char* const (&names)[N], E* out) {
   for (size_t i = 0; i < N; ++i) {
     if (text == names[i]) {
       *out = static_cast<E>(i);
@@ -165,31 +165,61 @@ const uint32_t* find_place(const std::vector<Place>& places, int64_t tree, int64
   return found != places.end() && found->tree == tree && found->node == node ? &found->at : nullptr;
 }
 
+// The list `name`, which is not asked for again.
+std::vector<int64_t> take_ints(ImportContext& ctx, const std::string& name) {
+  std::vector<int64_t> out = ctx.attr_ints(name);
+  ctx.forget_attr(name);
+  return out;
+}
+std::vector<double> take_reals(ImportContext& ctx, const std::string& name) {
+  std::vector<double> out = reals(ctx, name);
+  ctx.forget_attr(name);
+  return out;
+}
+
+constexpr uint8_t kLeafMode = 0xFF;
+// The mode of each node, kLeafMode for leaves. `unknown`: the first that is neither, "" where all are known.
+std::vector<uint8_t> take_modes(ImportContext& ctx, std::string* unknown) {
+  std::vector<uint8_t> out;
+  ctx.each_attr_string("nodes_modes", [&](std::string_view text) {
+    auto mode = attrs::TreeMode::Leq;
+    const bool leaf = text == "LEAF";
+    if (!leaf && !parse_name(text, kModes, &mode) && unknown->empty())
+      *unknown = "nodes_modes has '" + std::string(text) + "'";
+    out.push_back(leaf ? kLeafMode : static_cast<uint8_t>(mode));
+  });
+  ctx.forget_attr("nodes_modes");
+  return out;
+}
+
 // Versions 1 and 3. `votes`: "class" or "target". A model may be all but one such node: lists are read one by one and
-// left again.
+// left again, the largest first.
 Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
-  const std::vector<int64_t> trees = ctx.attr_ints("nodes_treeids");
+  std::string unknown;
+  const std::vector<uint8_t> modes = take_modes(ctx, &unknown);
+  if (!unknown.empty()) return bad(ctx, unknown);
+  ctx.forget_attr("nodes_hitrates");
+  const std::vector<int64_t> trees = take_ints(ctx, "nodes_treeids");
   const size_t n = trees.size();
   const auto unequal = [&] { return bad(ctx, "the attributes nodes_* do not have one length"); };
   std::vector<Place> places(n);
   std::vector<uint32_t> inner;  // nodes that are no leaves
   {
-    const std::vector<std::string> modes = ctx.attr_strings("nodes_modes");
-    const std::vector<int64_t> ids = ctx.attr_ints("nodes_nodeids");
+    const std::vector<int64_t> ids = take_ints(ctx, "nodes_nodeids");
     if (modes.size() != n || ids.size() != n) return unequal();
-    const auto leaves = static_cast<size_t>(std::count(modes.begin(), modes.end(), "LEAF"));
+    const auto leaves = static_cast<size_t>(std::count(modes.begin(), modes.end(), kLeafMode));
     f->nodes.reserve(n - leaves);
     inner.reserve(n - leaves);
     std::set<int64_t> seen;  // trees
     for (size_t i = 0; i < n; ++i) {
       places[i] = {trees[i], ids[i], 0};
-      if (modes[i] == "LEAF") {
+      if (modes[i] == kLeafMode) {
         places[i].at = kTreeLeaf | f->leaves++;
       } else {
         places[i].at = static_cast<uint32_t>(f->nodes.size());
         f->nodes.emplace_back();
         inner.push_back(static_cast<uint32_t>(i));
-        if (!parse_name(modes[i], kModes, &f->nodes.back().mode)) return bad(ctx, "nodes_modes has '" + modes[i] + "'");
+        f->nodes.back().mode = static_cast<attrs::TreeMode>(modes[i]);
       }
       // A tree's root is the first node that names the tree.
       if (seen.insert(trees[i]).second) f->roots.push_back(places[i].at);
@@ -201,7 +231,7 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
       return bad(ctx, "tree " + std::to_string(places[i].tree) + " has two nodes " + std::to_string(places[i].node));
   }
   {
-    const std::vector<int64_t> features = ctx.attr_ints("nodes_featureids");
+    const std::vector<int64_t> features = take_ints(ctx, "nodes_featureids");
     if (features.size() != n) return unequal();
     for (size_t k = 0; k < inner.size(); ++k) {
       const int64_t feature = features[inner[k]];
@@ -210,17 +240,17 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
     }
   }
   {
-    const std::vector<double> values = reals(ctx, "nodes_values");
+    const std::vector<double> values = take_reals(ctx, "nodes_values");
     if (values.size() != n) return unequal();
     for (size_t k = 0; k < inner.size(); ++k) f->nodes[k].threshold = values[inner[k]];
   }
   {
-    const std::vector<int64_t> missing = ctx.attr_ints("nodes_missing_value_tracks_true");
+    const std::vector<int64_t> missing = take_ints(ctx, "nodes_missing_value_tracks_true");
     if (!missing.empty() && missing.size() != n) return unequal();
     for (size_t k = 0; !missing.empty() && k < inner.size(); ++k) f->nodes[k].missing_true = missing[inner[k]] != 0;
   }
   for (int side = 0; side < 2; ++side) {
-    const std::vector<int64_t> children = ctx.attr_ints(side == 1 ? "nodes_truenodeids" : "nodes_falsenodeids");
+    const std::vector<int64_t> children = take_ints(ctx, side == 1 ? "nodes_truenodeids" : "nodes_falsenodeids");
     if (children.size() != n) return unequal();
     for (size_t k = 0; k < inner.size(); ++k) {
       const int64_t tree = trees[inner[k]], child = children[inner[k]];
@@ -229,9 +259,9 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
       f->nodes[k].child[side] = *found;
     }
   }
-  const std::vector<int64_t> vote_trees = ctx.attr_ints(votes + "_treeids"),
-                             vote_nodes = ctx.attr_ints(votes + "_nodeids"), targets = ctx.attr_ints(votes + "_ids");
-  const std::vector<double> weights = reals(ctx, votes + "_weights");
+  const std::vector<int64_t> vote_trees = take_ints(ctx, votes + "_treeids"),
+                             vote_nodes = take_ints(ctx, votes + "_nodeids"), targets = take_ints(ctx, votes + "_ids");
+  const std::vector<double> weights = take_reals(ctx, votes + "_weights");
   if (vote_nodes.size() != vote_trees.size() || targets.size() != vote_trees.size() ||
       weights.size() != vote_trees.size()) {
     return bad(ctx, "the attributes " + votes + "_* do not have one length");
@@ -299,12 +329,13 @@ Status import_classifier(ImportContext& ctx) {
   }
   VIREO_TRY(read_targets(ctx, static_cast<int64_t>(labels), &t));
   VIREO_TRY(read_transform(ctx, &t));
-  const std::vector<int64_t> ids = ctx.attr_ints("class_ids");
-  const bool one_class = std::adjacent_find(ids.begin(), ids.end(), std::not_equal_to<>()) == ids.end();
-  if (labels == 2 && one_class) {
-    const std::vector<double> weights = reals(ctx, "class_weights");
-    const bool negative = std::any_of(weights.begin(), weights.end(), [](double w) { return w < 0; });
-    t.binary = negative ? attrs::TreeBinary::Negation : attrs::TreeBinary::Complement;
+  if (labels == 2) {
+    const std::vector<int64_t> ids = ctx.attr_ints("class_ids");
+    if (std::adjacent_find(ids.begin(), ids.end(), std::not_equal_to<>()) == ids.end()) {
+      const std::vector<double> weights = reals(ctx, "class_weights");
+      const bool negative = std::any_of(weights.begin(), weights.end(), [](double w) { return w < 0; });
+      t.binary = negative ? attrs::TreeBinary::Negation : attrs::TreeBinary::Complement;
+    }
   }
   VIREO_TRY(read_base_values(ctx, &t));
   VIREO_TRY(read_listed(ctx, "class", &f));
