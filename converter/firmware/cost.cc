@@ -10,6 +10,7 @@
 #include "delegates/mcu/kernels/parts.h"
 #include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/pool_rows.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
@@ -444,6 +445,21 @@ Features features_of(uint16_t kernel, const void* parameters, const Core& core) 
     case k_max_reals:
       add_real_pool(as<vireo_mcu_pool_reals>(parameters), kernel == k_average_reals, &f);
       break;
+    // As the pool over all of it, but that it is divided by rows.
+    case k_average_rows: {
+      const auto& r = as<vireo_mcu_pool_rows>(parameters).rows;
+      f[kAverageElements] += double(r.planes) * r.rows * r.columns;
+      f[kAverageRows] += r.planes;
+      if (r.first + r.rows == r.all) f[kAverageOutputs] += r.planes;
+      break;
+    }
+    case k_average_rows_reals: {
+      const auto& r = as<vireo_mcu_rows>(parameters);
+      f[kRealPoolTaps] += double(r.planes) * r.rows * r.columns;
+      f[kRealPoolRows] += r.planes;
+      if (r.first + r.rows == r.all) f[kRealPoolOutputs] += r.planes;
+      break;
+    }
     case k_binary_reals: {
       const auto& b = as<vireo_mcu_binary_reals>(parameters);
       f[kRealBinary] += double(b.rows) * b.columns;

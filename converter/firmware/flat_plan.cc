@@ -17,6 +17,7 @@
 #include "delegates/mcu/kernels/integers.h"
 #include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/picks.h"
+#include "delegates/mcu/kernels/pool_rows.h"
 #include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
 #include "delegates/mcu/nodes/read_codes.h"
@@ -54,9 +55,10 @@ static_assert(sizeof(vireo_mcu_pick) == 28 && sizeof(vireo_mcu_choose) == 36 && 
               sizeof(vireo_mcu_more_function) == 20 && sizeof(vireo_mcu_reduce_reals) == 52 &&
               sizeof(vireo_mcu_norm_reals) == 28 && sizeof(vireo_mcu_resample) == 20 &&
               sizeof(vireo_mcu_recurrent) == 56);
+static_assert(sizeof(vireo_mcu_rows) == 20 && sizeof(vireo_mcu_pool_rows) == 36);
 static_assert(sizeof(vireo_mcu_move) == 56 && sizeof(vireo_mcu_join) == 32);
 static_assert(sizeof(vireo_plan_header) == 28 && sizeof(vireo_plan_record) == 36 && sizeof(vireo_plan_value) == 8);
-static_assert(sizeof(vireo_segment) == 12 && sizeof(vireo_segment_value) == 32 && sizeof(vireo_segment_node) == 64);
+static_assert(sizeof(vireo_segment) == 12 && sizeof(vireo_segment_value) == 32 && sizeof(vireo_segment_node) == 84);
 
 constexpr Core kCores[] = {{"cortex-m0plus", 2, false, false, false}, {"cortex-m3", 4, false, false, false},
                            {"cortex-m4", 4, true, false, true},       {"cortex-m7", 4, true, false, true},
@@ -567,13 +569,15 @@ class Maker {
       values[v].kept = arena_place(rows.kept[v]);
     }
     for (uint32_t k = 0; k < s.count; ++k) {
-      const Call& call = list_.calls[s.first + k];
       vireo_segment_node& n = nodes[k];
-      n.parameters = append_once(call.parameters);
+      n.parameters = append_once(s.parameters[k]);
       for (size_t i = 0; i < 2; ++i) n.gather[i] = arena_place(rows.gather[k][i]);
       for (uint32_t& o : n.operands) o = VIREO_PLAN_ABSENT;
-      for (size_t i = 0; i < call.operands.size(); ++i) n.operands[i] = place_of(s.first + k, call.operands[i]);
+      for (size_t i = 0; i < s.operands[k].size(); ++i) n.operands[i] = place_of(s.first + k, s.operands[k][i]);
+      out->in_reals = out->in_reals || is_in_reals(n.kernel);
       PlanStep step = describe_step(s.first + k, record);
+      step.kernel = kernel_name(n.kernel);
+      step.number = n.kernel;
       step.in_strip = n.chunk;
       step.scratch_bytes = s.scratch[k];
       step.instructions = costs_.empty() ? 0 : s.instructions[k];
@@ -592,6 +596,11 @@ class Maker {
     for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
     ++out->segments;
     return r;
+  }
+
+  static bool is_in_reals(uint16_t kernel) {
+    return (kernel >= k_conv_reals && kernel <= k_softmax_reals) || kernel == k_matmul_reals ||
+           (kernel >= k_pairs && kernel <= k_recurrent) || kernel == k_average_rows_reals;
   }
 
   bool write(FlatPlan* out, std::string* error) {
@@ -620,8 +629,7 @@ class Maker {
       for (uint32_t& o : r.operands) o = VIREO_PLAN_ABSENT;
       for (size_t i = 0; i < call.operands.size(); ++i) r.operands[i] = place_of(c, call.operands[i]);
       records.push_back(r);
-      out->in_reals = out->in_reals || (call.kernel >= k_conv_reals && call.kernel <= k_softmax_reals) ||
-                      call.kernel == k_matmul_reals || call.kernel >= k_pairs;
+      out->in_reals = out->in_reals || is_in_reals(call.kernel);
       PlanStep step = describe_step(c, static_cast<uint32_t>(records.size() - 1));
       step.instructions = instructions_of(features_of(call.kernel, call.parameters.data(), core_), costs_);
       step.scratch_bytes = call.scratch_bytes;

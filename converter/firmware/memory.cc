@@ -7,12 +7,18 @@
 namespace vireo::firmware {
 namespace {
 
+// Of what lies in the arena. The planner's own is 64, so it is shown eight times the bytes.
+constexpr int64_t kScale = static_cast<int64_t>(kTensorAlignment) / VIREO_PLAN_ALIGNMENT;
+constexpr int64_t scaled(int64_t bytes) {
+  return (bytes + VIREO_PLAN_ALIGNMENT - 1) / VIREO_PLAN_ALIGNMENT * VIREO_PLAN_ALIGNMENT * kScale;
+}
+
 // The planner's view of calls: what each node reads and makes, and pieces of memory beside the file's tensors.
 class Builder {
  public:
   Builder(const CallList& list, const std::vector<Segment>& segments) : list_(list), segments_(segments) {
     for (const CallTensor& t : list.tensors)
-      tensors_.push_back({t.bytes,
+      tensors_.push_back({scaled(t.bytes),
                           t.constant ? PlanTensor::kConstant
                           : t.input  ? PlanTensor::kInput
                                      : PlanTensor::kValue,
@@ -54,6 +60,9 @@ class Builder {
       *error = std::string("no plan of the arena: ") + e.message;
       return false;
     }
+    for (uint64_t& offset : offsets) offset = offset == kNoOffset || is_alias(offset) ? offset : offset / kScale;
+    result.bytes /= kScale;
+    result.lower_bound = (result.lower_bound + kScale - 1) / kScale;
     const auto at = [&](int32_t item) { return item < 0 ? 0 : offsets[static_cast<size_t>(item)]; };
     out->tensors.assign(offsets.begin(), offsets.begin() + static_cast<std::ptrdiff_t>(list_.tensors.size()));
     out->scratch.clear();
@@ -65,7 +74,7 @@ class Builder {
       for (const int32_t item : items_[s].fresh) rows.fresh.push_back(at(item));
       for (const int32_t item : items_[s].kept) rows.kept.push_back(at(item));
       for (const auto& pair : items_[s].gather) rows.gather.push_back({at(pair[0]), at(pair[1])});
-      state = std::max<uint64_t>(state, segments_[s].values.size() * sizeof(vireo_segment_rows) + 8);
+      state = std::max<uint64_t>(state, segments_[s].values.size() * sizeof(vireo_segment_rows) + 12);
     }
     out->state = result.bytes;
     out->bytes = result.bytes + (state + 7) / 8 * 8;
@@ -85,7 +94,7 @@ class Builder {
   };
 
   int32_t item(int64_t bytes) {
-    tensors_.push_back({bytes, PlanTensor::kValue, false});
+    tensors_.push_back({scaled(bytes), PlanTensor::kValue, false});
     return static_cast<int32_t>(tensors_.size() - 1);
   }
   // Scratch memory is a result that nobody reads.
@@ -135,6 +144,11 @@ class Builder {
         tensors_[static_cast<size_t>(tensor)] = {0, PlanTensor::kConstant, false};
       }
     }
+    for (uint32_t k = 0; k < s.count; ++k) {
+      if (!s.keeps[k] || s.scratch[k] == 0) continue;
+      add_scratch(s.first + k, s.scratch[k], &before);
+      behind.inputs.push_back(before.outputs.back());
+    }
     if (!before.outputs.empty()) rows_.push_back(std::move(before));
     for (uint32_t k = 0; k < s.count; ++k) {
       const vireo_segment_node& n = s.nodes[k];
@@ -148,11 +162,12 @@ class Builder {
         }
         if (n.gather_rows == 0) continue;
         const vireo_segment_value& x = s.values[n.inputs[i]];
-        gather[i] = item(int64_t{n.gather_rows} * x.planes * x.row_bytes);
+        const uint32_t planes = vireo_segment_by_planes(&n) ? n.planes : x.planes;
+        gather[i] = item(int64_t{n.gather_rows} * planes * x.row_bytes);
         row.outputs.push_back(gather[i]);
       }
       items.gather.push_back(gather);
-      add_scratch(s.first + k, s.scratch[k], &row);
+      if (!s.keeps[k]) add_scratch(s.first + k, s.scratch[k], &row);
       if (!row.outputs.empty()) rows_.push_back(std::move(row));
     }
     if (!behind.inputs.empty()) {

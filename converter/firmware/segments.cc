@@ -11,6 +11,7 @@
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/depthwise.h"
 #include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/pool_rows.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals.h"
 #include "delegates/mcu/plan/call.h"
@@ -20,7 +21,10 @@ namespace vireo::firmware {
 namespace {
 
 // Copies of rows, and what a call of a node takes besides its kernel: instructions, about the same on all cores.
-constexpr double kCopyByte = 1.6, kCopyPlane = 50, kOfCall = 500, kOfNode = 30;
+constexpr double kCopyByte = 1.6, kCopyPlane = 50, kOfCall = 500, kOfNode = 30, kOfPlanes = 400;
+
+// Of what is gathered of a node that can run some planes at a time: less is more calls.
+constexpr uint32_t kGathered = 896;
 
 // An image's height, and what a row of it has.
 struct Rows {
@@ -33,6 +37,11 @@ struct Form {
   bool able = false;
   vireo_segment_node node = {};
   int32_t inputs[2] = {kNothing, kNothing}, output = kNothing;
+  // As the node has them, which are the call's but for an average of all rows.
+  std::vector<uint8_t> parameters;
+  std::vector<int32_t> operands;
+  bool one_row = false;     // of the output
+  std::vector<size_t> own;  // operands of which each plane has its part
 };
 
 template <class T>
@@ -70,7 +79,9 @@ class Forms {
     f.node.taps = f.node.stride = 1;
     f.node.inputs[0] = f.node.inputs[1] = f.node.output = 255;
     f.node.rows_read_at = f.node.rows_made_at = f.node.above_at = f.node.below_at = f.node.elements_at =
-        VIREO_SEGMENT_NOWHERE;
+        f.node.first_at = f.node.planes_at = VIREO_SEGMENT_NOWHERE;
+    f.parameters = call.parameters;
+    f.operands = call.operands;
     f.node.output_at = static_cast<uint8_t>(output);
     f.inputs[0] = call.operands[0];
     f.output = call.operands[output];
@@ -129,9 +140,14 @@ class Forms {
       f = begin(call, 5);
       f.able =
           f.able && window(conv, int64_t{conv.groups} * conv.in_channels, int64_t{conv.groups} * conv.out_channels, &f);
+      if (call.kernel == k_depthwise && conv.last == 0)
+        by_planes(word(offsetof(vireo_mcu_conv, groups)), {1, 2, 3, 4}, &f);
+    } else if (is_average_of_all(call)) {
+      return;
     } else if (call.kernel == k_average || call.kernel == k_max) {
       const auto pool = read<vireo_mcu_pool>(call);
       f = begin(call, call.kernel == k_average ? 2 : 1);
+      if (pool.last == 0) by_planes(word(offsetof(vireo_mcu_pool, channels)), {}, &f);
       f.node.below_at = word(offsetof(vireo_mcu_pool, pad_end));
       f.able = f.able && ends_inside(pool) && window(pool, pool.channels, pool.channels, &f);
     } else if (call.kernel == k_conv_reals || call.kernel == k_depthwise_reals) {
@@ -139,9 +155,11 @@ class Forms {
       f = begin(call, 3);
       f.able =
           f.able && window(conv, int64_t{conv.groups} * conv.in_channels, int64_t{conv.groups} * conv.out_channels, &f);
+      if (call.kernel == k_depthwise_reals) by_planes(word(offsetof(vireo_mcu_conv_reals, groups)), {1, 2}, &f);
     } else if (call.kernel == k_average_reals || call.kernel == k_max_reals) {
       const auto pool = read<vireo_mcu_pool_reals>(call);
       f = begin(call, 1);
+      by_planes(word(offsetof(vireo_mcu_pool_reals, planes)), {}, &f);
       f.node.below_at = word(offsetof(vireo_mcu_pool_reals, pad_end));
       f.able = f.able && ends_inside(pool) && window(pool, pool.planes, pool.planes, &f);
     } else {
@@ -150,6 +168,59 @@ class Forms {
     f.able = f.able && rest_is_constant(call, f);
     forms[c] = f;
   }
+  // Planes that do not meet. `own`: operands of which each may have its part, besides x and y.
+  static void by_planes(uint8_t at, std::vector<size_t> own, Form* f) {
+    f->node.planes_at = at;
+    f->own = std::move(own);
+  }
+
+  // One window, of all that there is.
+  template <class Pool>
+  static bool is_over_all(const Pool& p) {
+    bool all = images(p, 0) == 1;
+    for (int i = 0; i < 2; ++i)
+      all = all && p.out[i] == 1 && p.kernel[i] == p.in[i] && p.dilation[i] == 1 && p.pad[i] == 0 && p.pad_end[i] == 0;
+    return all;
+  }
+  static bool is_average_of_all(const Call& call) {
+    return (call.kernel == k_average && is_over_all(read<vireo_mcu_pool>(call))) ||
+           (call.kernel == k_average_reals && is_over_all(read<vireo_mcu_pool_reals>(call)));
+  }
+  // An average that gets rows as they are made. Its result is no image: what reads it is no node of the segment. It may
+  // know all of an image as one row.
+  Form average_of(const Call& call, uint16_t kernel, size_t output, bool last, vireo_mcu_rows* r) {
+    Form f = begin(call, output);
+    const Rows& x = shape(f.inputs[0]);
+    const int64_t elements = int64_t{r->planes} * r->all * r->columns;
+    if (x.rows > 0 && x.planes == (last ? 1 : r->planes) && x.rows * x.planes * x.elements == elements) {
+      r->rows = r->all = static_cast<int32_t>(x.rows);
+      r->columns = static_cast<int32_t>(elements / x.rows / r->planes);
+    }
+    f.one_row = true;
+    f.node.kernel = kernel;
+    f.node.rows_read_at = word(offsetof(vireo_mcu_rows, rows));
+    f.node.first_at = word(offsetof(vireo_mcu_rows, first));
+    const Rows rows = {r->all, last ? 1 : r->planes, last ? r->planes * r->columns : r->columns};
+    f.able = f.able && r->all > 1 && take(f.inputs[0], rows);
+    return f;
+  }
+  Form average_of_codes(const Call& call) {
+    const auto pool = read<vireo_mcu_pool>(call);
+    vireo_mcu_rows r = {pool.channels, pool.in[0], pool.in[1], 0, pool.in[0]};
+    Form f = average_of(call, k_average_rows, 2, pool.last != 0, &r);
+    f.parameters =
+        bytes_of(vireo_mcu_pool_rows{r, pool.codes, pool.x_zero, pool.x_flip, pool.last, pool.one_multiplier});
+    f.operands.push_back(kScratch);
+    return f;
+  }
+  Form average_of_reals(const Call& call) {
+    const auto pool = read<vireo_mcu_pool_reals>(call);
+    vireo_mcu_rows r = {pool.planes, pool.in[0], pool.in[1], 0, pool.in[0]};
+    Form f = average_of(call, k_average_rows_reals, 1, false, &r);
+    f.parameters = bytes_of(r);
+    return f;
+  }
+
   // A last window beyond its padding counts fewer taps than one in a strip.
   template <class Pool>
   static bool ends_inside(const Pool& p) {
@@ -174,6 +245,12 @@ class Forms {
     const Call& call = list_.calls[c];
     if (forms[c].able) return;
     Form f;
+    if (is_average_of_all(call)) {
+      f = call.kernel == k_average ? average_of_codes(call) : average_of_reals(call);
+      f.able = f.able && rest_is_constant(call, f);
+      forms[c] = f;
+      return;
+    }
     bool both = false;
     switch (call.kernel) {
       case k_add:
@@ -235,8 +312,10 @@ class Chooser {
     Memory memory;
     std::string error;
     if (!plan_memory(list_, chosen, kTries, &memory, &error)) return chosen;
+    if (memory.bytes <= (limit_ != 0 ? limit_ : kEnough)) return chosen;
     Worth now{memory.bytes, 0};
-    for (uint32_t c = 0; c < list_.calls.size(); ++c) now.instructions += cost(c, list_.calls[c].parameters);
+    for (uint32_t c = 0; c < list_.calls.size(); ++c) now.instructions += cost(c);
+    slowest_ = now.instructions * kSlowest;
     for (;;) {
       Segment best;
       const Worth with = best_beside(chosen, now, &best);
@@ -249,18 +328,24 @@ class Chooser {
  private:
   static constexpr int64_t kTries = 200, kQuick = -1;
   static constexpr size_t kLooked = 12;  // candidates that are looked at closely
+  // Where no limit is given, a run gets longer by no more than this, and an arena that every part has stays as it is.
+  static constexpr double kSlowest = 1.5;
+  static constexpr uint64_t kEnough = 16384;
 
   struct Worth {
     uint64_t bytes = UINT64_MAX;
     double instructions = 0;
   };
-  // What has to fit, fits first. Else a hundredth of the arena is worth a hundredth of the time.
+  // With a limit: the fastest that fits, else the smallest. Without: a hundredth of the arena is worth a hundredth of
+  // the time, up to a bound.
   bool is_better(const Worth& a, const Worth& b) const {
     if (a.bytes == UINT64_MAX || b.bytes == UINT64_MAX) return b.bytes == UINT64_MAX && a.bytes != UINT64_MAX;
     if (limit_ != 0 && (a.bytes > limit_ || b.bytes > limit_)) {
       if ((a.bytes <= limit_) != (b.bytes <= limit_)) return a.bytes <= limit_;
       return a.bytes < b.bytes;
     }
+    if (limit_ != 0) return a.instructions < b.instructions;
+    if ((a.instructions > slowest_) != (b.instructions > slowest_)) return b.instructions > slowest_;
     return static_cast<double>(a.bytes) * a.instructions < static_cast<double>(b.bytes) * b.instructions;
   }
 
@@ -324,7 +409,7 @@ class Chooser {
 
   Worth worth_with(const std::vector<Segment>& chosen, const Worth& now, const Segment& s, int64_t tries) const {
     Worth w{bytes_with(chosen, s, tries), now.instructions + static_cast<double>(instructions(s))};
-    for (uint32_t c = s.first; c < s.first + s.count; ++c) w.instructions -= cost(c, list_.calls[c].parameters);
+    for (uint32_t c = s.first; c < s.first + s.count; ++c) w.instructions -= cost(c);
     return w;
   }
 
@@ -351,9 +436,10 @@ class Chooser {
     }
   }
 
-  double cost(uint32_t call, const std::vector<uint8_t>& parameters) const {
+  double cost(uint32_t call) const { return cost(list_.calls[call].kernel, list_.calls[call].parameters); }
+  double cost(uint16_t kernel, const std::vector<uint8_t>& parameters) const {
     // Without measured costs a product counts as much as anything.
-    const Features f = features_of(list_.calls[call].kernel, parameters.data(), core_);
+    const Features f = features_of(kernel, parameters.data(), core_);
     if (!costs_.empty()) return static_cast<double>(instructions_of(f, costs_));
     double sum = 0;
     for (const double n : f) sum += n;
@@ -370,12 +456,16 @@ class Chooser {
     const auto number = [&](int32_t t, uint32_t maker) {
       const auto known = numbers.find(t);
       if (known != numbers.end()) return known->second;
-      const Rows& rows = forms_.shape(t);
       const CallTensor& tensor = list_.tensors[static_cast<size_t>(t)];
+      const bool one_row = maker != 255 && forms_.forms[first + maker].one_row;
+      const Rows rows = !one_row ? forms_.shape(t)
+                                 : Rows{forms_.shape(forms_.forms[first + maker].inputs[0]).rows, 1,
+                                        tensor.bytes / tensor.element_bytes};
       vireo_segment_value v = {};
       v.rows = static_cast<uint32_t>(rows.rows);
       v.planes = static_cast<uint32_t>(rows.planes);
       v.row_bytes = static_cast<uint32_t>(rows.elements) * tensor.element_bytes;
+      v.one_row = one_row ? 1 : 0;
       v.fresh = v.kept = 0;
       v.whole = VIREO_PLAN_ABSENT;
       v.maker = v.last_reader = static_cast<uint8_t>(maker);
@@ -387,7 +477,7 @@ class Chooser {
           v.last_reader = static_cast<uint8_t>(c - first);
         }
       }
-      if (outside) v.whole = 0;
+      if (outside || one_row) v.whole = 0;
       if (maker != 255 && !outside) inner = true;
       if (maker != 255) v.fresh_rows = static_cast<uint16_t>(std::min<int64_t>(chunks[maker], rows.rows));
       s->values.push_back(v);
@@ -400,12 +490,54 @@ class Chooser {
       for (int i = 0; i < 2 && f.inputs[i] >= 0; ++i) n.inputs[i] = number(f.inputs[i], 255);
       n.output = number(f.output, k);
       if (s->values[n.output].maker != k) return false;  // read before it is made: the order is another
+      if (s->values[n.inputs[0]].one_row != 0 || (n.inputs[1] != 255 && s->values[n.inputs[1]].one_row != 0))
+        return false;
       n.chunk = static_cast<uint16_t>(std::min<int64_t>(chunks[k], s->values[n.output].rows));
       s->nodes.push_back(n);
+      s->parameters.push_back(f.parameters);
+      s->operands.push_back(f.operands);
+      s->keeps.push_back(f.one_row);
     }
+    for (uint32_t k = 0; k < count; ++k) divide_planes(s, k);
     s->head.nodes = static_cast<uint16_t>(s->nodes.size());
     s->head.values = static_cast<uint16_t>(s->values.size());
     return inner && s->values.size() <= 2 * VIREO_SEGMENT_NODES && simulate(s);
+  }
+
+  // How many planes node k runs at a time, if it can, and whether it keeps their rows.
+  void divide_planes(Segment* s, uint32_t k) const {
+    vireo_segment_node& n = s->nodes[k];
+    const vireo_segment_value& x = s->values[n.inputs[0]];
+    if (n.planes_at == VIREO_SEGMENT_NOWHERE) return;
+    if (x.planes == 1 || (n.taps == 1 && n.stride == 1)) {
+      n.planes_at = VIREO_SEGMENT_NOWHERE;
+      return;
+    }
+    const uint32_t rows = std::min<uint32_t>(x.rows, (n.chunk - 1u) * n.stride + n.taps);
+    // By four, so that what has half a byte for each has whole ones.
+    const uint32_t planes = std::min(x.planes, std::max(4u, kGathered / (rows * x.row_bytes) / 4 * 4));
+    uint32_t some[VIREO_PLAN_OPERANDS] = {}, twice[VIREO_PLAN_OPERANDS] = {};
+    needs(n, s->parameters[k], planes, some);
+    needs(n, s->parameters[k], 2 * planes, twice);
+    n.planes = static_cast<uint16_t>(planes);
+    n.filters = static_cast<uint8_t>(s->values[n.output].planes / x.planes);
+    bool able = s->values[n.output].planes / x.planes < 256;
+    for (const size_t i : forms_.forms[s->first + k].own) {
+      // What all planes share has the same bytes whatever their number.
+      const uint32_t part = twice[i] - some[i];
+      able = able && part <= UINT16_MAX;
+      n.part_bytes[i] = static_cast<uint16_t>(part);
+    }
+    if (!able) {
+      n.planes_at = VIREO_SEGMENT_NOWHERE;
+      return;
+    }
+    n.slides = x.whole == VIREO_PLAN_ABSENT && x.last_reader == k &&
+               readers_[static_cast<size_t>(s->tensors[n.inputs[0]])].size() == 1;
+  }
+  static void needs(const vireo_segment_node& n, std::vector<uint8_t> parameters, uint32_t planes, uint32_t* bytes) {
+    std::memcpy(parameters.data() + size_t{4} * n.planes_at, &planes, 4);
+    (void)vireo_mcu_kernel_of(n.kernel)->needs(parameters.data(), bytes);
   }
 
   // Goes through the calls: rows that have to be kept and gathered, scratch memory, units, instructions.
@@ -415,9 +547,10 @@ class Chooser {
     s->in_place.assign(s->count, false);
     s->instructions.assign(s->count, 0);
     std::vector<double> costs(s->count);
-    std::vector<bool> alone(s->count, true);
+    std::vector<bool> alone(s->count, true), over(s->count, true);
     for (uint32_t k = 0; k < s->count; ++k) {
       const vireo_segment_node& n = s->nodes[k];
+      over[k] = n.slides != 0 && s->values[n.output].whole == VIREO_PLAN_ABSENT;
       alone[k] = n.taps == 1 && n.stride == 1 && n.pad == 0 && (list_.calls[s->first + k].inplace & 1) != 0 &&
                  n.inputs[1] == 255 && s->values[n.inputs[0]].whole == VIREO_PLAN_ABSENT &&
                  s->values[n.output].whole == VIREO_PLAN_ABSENT && s->values[n.inputs[0]].last_reader == k &&
@@ -435,12 +568,15 @@ class Chooser {
       const auto copy = [&](const vireo_segment_value& v, uint32_t count) {
         copied += v.planes * (kCopyPlane + kCopyByte * count * v.row_bytes);
       };
+      const auto keep = [&](uint32_t v, uint32_t keeps) {
+        s->values[v].kept_rows = static_cast<uint16_t>(std::max<uint32_t>(s->values[v].kept_rows, keeps));
+        if (keeps > 0) copy(s->values[v], keeps);
+      };
+      uint32_t slid = 0;
       for (uint32_t v = 0; v < s->values.size(); ++v) {
         if (!vireo_segment_moves(&s->values[v], &rows[v], k)) continue;
         const uint32_t low = vireo_segment_unread(s->values.data(), s->nodes.data(), rows.data(), v);
-        const uint32_t keeps = rows[v].done - low;
-        s->values[v].kept_rows = static_cast<uint16_t>(std::max<uint32_t>(s->values[v].kept_rows, keeps));
-        if (keeps > 0) copy(s->values[v], keeps);
+        keep(v, rows[v].done - low);
         rows[v].low = static_cast<uint16_t>(low);
         rows[v].fresh = rows[v].done;
       }
@@ -456,8 +592,21 @@ class Chooser {
         uint32_t place = 0;
         x.kept_rows =
             0;  // of several planes only what is gathered lies as kernels read it, whatever is kept in the end
-        if (vireo_segment_direct(&x, &held, static_cast<uint32_t>(r.from), static_cast<uint32_t>(r.read), &place) ==
-            UINT32_MAX) {
+        if (vireo_segment_by_planes(&n)) {
+          n.gather_rows = static_cast<uint16_t>(std::max<int32_t>(n.gather_rows, r.read));
+          copy(x, static_cast<uint32_t>(r.read));
+          copied += kOfPlanes * ((x.planes - 1) / n.planes);
+          // Its rows go where the input's lie, of which those of these planes were kept before.
+          const uint32_t fresh = held.done - held.fresh;
+          if (fresh > 0 && uint64_t{made} * y.row_bytes * (y.planes / x.planes) > uint64_t{fresh} * x.row_bytes)
+            over[static_cast<size_t>(k)] = false;
+          if (n.slides != 0) {
+            const uint32_t low = vireo_segment_slides_to(&n, &x, &y, &held, rows[n.output].done + made);
+            keep(n.inputs[i], held.done - low);
+            slid = low;
+          }
+        } else if (vireo_segment_direct(&x, &held, static_cast<uint32_t>(r.from), static_cast<uint32_t>(r.read),
+                                        &place) == UINT32_MAX) {
           n.gather_rows = static_cast<uint16_t>(std::max<int32_t>(n.gather_rows, r.read));
           copy(x, static_cast<uint32_t>(r.read));
           alone[static_cast<size_t>(k)] = false;
@@ -466,18 +615,23 @@ class Chooser {
           alone[static_cast<size_t>(k)] = false;
       }
       if (y.whole != VIREO_PLAN_ABSENT && y.planes != 1) copy(y, made);
-      const PerCall& one = per_call(s->first + static_cast<uint32_t>(k), n, y, r, made);
+      const PerCall& one = per_call(*s, static_cast<uint32_t>(k), r, made, rows[n.output].done);
       costs[static_cast<size_t>(k)] += one.instructions + copied;
       s->scratch[static_cast<size_t>(k)] = std::max(s->scratch[static_cast<size_t>(k)], one.scratch);
       if (!one.in_place) alone[static_cast<size_t>(k)] = false;
       s->cost = std::max(s->cost, static_cast<uint16_t>(std::min(65535.0, one.unit_cost + copied / 64)));
       rows[n.output].done = static_cast<uint16_t>(rows[n.output].done + made);
+      if (n.slides != 0) {
+        vireo_segment_rows& held = rows[n.inputs[0]];
+        held.low = static_cast<uint16_t>(slid);
+        held.fresh = held.done;
+      }
     }
     for (const vireo_segment_node& n : s->nodes) {
       if (rows[n.output].done != s->values[n.output].rows) return false;
     }
     for (uint32_t k = 0; k < s->count; ++k) {
-      s->in_place[k] = alone[k];
+      s->in_place[k] = alone[k] || over[k];
       s->instructions[k] = static_cast<uint64_t>(costs[k]);
     }
     return true;
@@ -489,12 +643,16 @@ class Chooser {
     uint16_t unit_cost;
     bool in_place;
   };
-  const PerCall& per_call(uint32_t call, const vireo_segment_node& n, const vireo_segment_value& y,
-                          const vireo_rows_read& r, uint32_t made) {
-    const auto key = std::make_tuple(call, made, r.read, r.above);
+  const PerCall& per_call(const Segment& s, uint32_t k, const vireo_rows_read& r, uint32_t made, uint32_t done) {
+    const vireo_segment_node& n = s.nodes[k];
+    const vireo_segment_value& y = s.values[n.output];
+    const uint32_t planes = s.values[n.inputs[0]].planes;
+    const uint32_t first = y.one_row != 0 ? done : 0;
+    const auto key = std::make_tuple(s.first + k, made, r.read, r.above, first,
+                                     vireo_segment_by_planes(&n) ? uint32_t{n.planes} : 0);
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    std::vector<uint8_t> parameters = list_.calls[call].parameters;
+    std::vector<uint8_t> parameters = s.parameters[k];
     const auto put = [&](uint8_t at, uint32_t value) {
       if (at != VIREO_SEGMENT_NOWHERE) std::memcpy(parameters.data() + 4 * at, &value, 4);
     };
@@ -503,8 +661,17 @@ class Chooser {
     put(n.above_at, static_cast<uint32_t>(r.above));
     put(n.below_at, static_cast<uint32_t>(r.below));
     put(n.elements_at, y.planes * made * (y.row_bytes >> n.element_shift));
+    put(n.first_at, first);
+    put(n.planes_at, n.planes);
     PerCall one = {};
-    one.instructions = cost(call, parameters);
+    one.instructions = cost(n.kernel, parameters);
+    if (vireo_segment_by_planes(&n)) {
+      one.instructions *= planes / n.planes;
+      std::vector<uint8_t> rest = parameters;
+      const uint32_t left = planes % n.planes;
+      std::memcpy(rest.data() + size_t{4} * n.planes_at, &left, 4);
+      if (left > 0) one.instructions += cost(n.kernel, rest);
+    }
     one.scratch = scratch_of(n.kernel, parameters.data(), core_);
     one.unit_cost = unit_cost(n.kernel, parameters, core_, costs_);
     one.in_place = true;
@@ -526,9 +693,10 @@ class Chooser {
   const Core& core_;
   const std::string& costs_;
   const uint64_t limit_;
+  double slowest_ = 0;
   Forms forms_;
   std::vector<std::vector<uint32_t>> readers_;
-  std::map<std::tuple<uint32_t, uint32_t, int32_t, int32_t>, PerCall> known_;
+  std::map<std::tuple<uint32_t, uint32_t, int32_t, int32_t, uint32_t, uint32_t>, PerCall> known_;
 };
 
 }  // namespace
@@ -545,6 +713,8 @@ uint32_t scratch_of(uint16_t kernel, const void* parameters, const Core& core) {
       return vireo_mcu_conv_reals_scratch(static_cast<const vireo_mcu_conv_reals*>(parameters));
     case k_depthwise_reals:
       return vireo_mcu_depthwise_reals_scratch(static_cast<const vireo_mcu_conv_reals*>(parameters));
+    case k_average_rows:
+      return static_cast<uint32_t>(static_cast<const vireo_mcu_pool_rows*>(parameters)->rows.planes) * 4;
     default:
       return 0;
   }

@@ -23,7 +23,10 @@ struct Segment {
   std::vector<vireo_segment_node> nodes;
   std::vector<int32_t> tensors;  // of the values
   // Of each node.
+  std::vector<std::vector<uint8_t>> parameters;
+  std::vector<std::vector<int32_t>> operands;
   std::vector<uint32_t> scratch;
+  std::vector<bool> keeps;             // its scratch memory keeps its bytes from call to call
   std::vector<bool> in_place;          // its rows may lie where its input's do
   std::vector<uint64_t> instructions;  // of a run, with the copies of its rows
   uint16_t cost = 1;                   // of the dearest unit (vireo_plan_record)

@@ -1,6 +1,6 @@
 #include "delegates/mcu/kernels/pool.h"
 
-#include "delegates/mcu/kernels/lanes.h"
+#include "delegates/mcu/kernels/pool_sums.h"
 
 /* Taps of one output along an axis: those inside x, and how many when the padding counts. */
 typedef struct {
@@ -18,32 +18,6 @@ static taps taps_of(const vireo_mcu_pool* p, int axis, int32_t o) {
     if (t.count++ == 0) t.from = i;
   }
   return t;
-}
-
-/* The sum of `count` codes, `step` bytes apart, as signed bytes. */
-static int32_t sum_row(const uint8_t* x, int32_t step, int32_t count, uint8_t flip) {
-  int32_t sum = 0;
-#if VIREO_MCU_MVE
-  if (step == 1) {
-    const uint8x16_t flips = vdupq_n_u8(flip);
-    for (; count > 0; count -= 16, x += 16) {
-      const mve_pred16_t in = vctp8q((uint32_t)count);
-      sum = vaddvaq_p_s8(sum, vreinterpretq_s8_u8(veorq_u8(vldrbq_z_u8(x, in), flips)), in);
-    }
-  }
-#elif VIREO_MCU_LANES
-  if (step == 1) {
-    uint32_t lanes = 0;
-    for (; count >= 4; count -= 4, x += 4) {
-      const uint32_t v = mcu_load(x) ^ flip * 0x01010101u;
-      lanes = mcu_dot(mcu_even(v), 0x00010001u, lanes);
-      lanes = mcu_dot(mcu_odd(v), 0x00010001u, lanes);
-    }
-    sum = (int32_t)lanes;
-  }
-#endif
-  for (; count > 0; --count, x += step) sum += (int8_t)(uint8_t)(*x ^ flip);
-  return sum;
 }
 
 static int32_t max_row(const uint8_t* x, int32_t step, int32_t count, uint8_t flip, int32_t most) {
@@ -94,7 +68,7 @@ void vireo_mcu_pool_run_units(const vireo_mcu_pool* p, const uint8_t* x, const f
           const uint8_t* line = from;
           if (m != NULL) {
             int32_t sum = -zero * counted;
-            for (int32_t i = 0; i < rows; ++i, line += down) sum += sum_row(line, across, row, p->x_flip);
+            for (int32_t i = 0; i < rows; ++i, line += down) sum += mcu_sum_row(line, across, row, p->x_flip);
             *to = (uint8_t)mcu_requantize(sum, mine, &p->codes);
           } else {
             int32_t most = -128;

@@ -86,8 +86,12 @@ uint32_t vireo_mcu_depthwise_reals_units(const vireo_mcu_conv_reals* c) {
       n) "tst %[rows], #1\n beq 1f\n" EXCHANGE                                                  \
          "add %[rows], #1\n b 2f\n 1:\n" NEXT(n, "s14", "s15", "s16", "s17", bics) "2:\n" NEXT( \
              n, "s16", "s17", "s14", "s15", bics) "subs %[rows], #2\n bne 1b\n"
-#define COLUMN_3X3(n, bics)                                                                                           \
-  __asm__ volatile(COLUMNS(n, bics)                                                                                   \
+/* A row alone, as strips have it. */
+#define COLUMNS_OF_ONE(n, bics)                                                             \
+  "vldmia %[w], {s0-s8}\n vmov s9, %[bias]\n" ROW##n BEGIN##n("s14", "s15") ROW##n TAPS##n( \
+      "s14", "s15", "s3", "s4", "s5") ROW##n TAPS##n("s14", "s15", "s6", "s7", "s8") END##n("s14", "s15", bics)
+#define RUN(code)                                                                                                     \
+  __asm__ volatile(code                                                                                               \
                    : [x] "+r"(x), [y] "+r"(y), [rows] "+r"(rows), [t] "=&r"(t), [u] "=&r"(u)                          \
                    : [w] "r"(w), [bias] "r"(bias), [pitch] "r"(4 * pitch), [columns] "r"(4 * c->out[1])               \
                    : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", \
@@ -95,14 +99,22 @@ uint32_t vireo_mcu_depthwise_reals_units(const vireo_mcu_conv_reals* c) {
 MCU_INLINE void column_3x3(const vireo_mcu_conv_reals* c, const float* w, float bias, const float* x, int32_t pitch,
                            int32_t rows, float* y, int relu, int two) {
   uint32_t t, u;
-  if (two && relu) {
-    COLUMN_3X3(2, BICS2);
+  if (rows == 1 && two && relu) {
+    RUN(COLUMNS_OF_ONE(2, BICS2));
+  } else if (rows == 1 && two) {
+    RUN(COLUMNS_OF_ONE(2, ""));
+  } else if (rows == 1 && relu) {
+    RUN(COLUMNS_OF_ONE(1, BICS1));
+  } else if (rows == 1) {
+    RUN(COLUMNS_OF_ONE(1, ""));
+  } else if (two && relu) {
+    RUN(COLUMNS(2, BICS2));
   } else if (two) {
-    COLUMN_3X3(2, "");
+    RUN(COLUMNS(2, ""));
   } else if (relu) {
-    COLUMN_3X3(1, BICS1);
+    RUN(COLUMNS(1, BICS1));
   } else {
-    COLUMN_3X3(1, "");
+    RUN(COLUMNS(1, ""));
   }
 }
 #else

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define VIREO_PLAN_MAGIC 0x314E4C50u /* "PLN1" */
-#define VIREO_PLAN_VERSION 2u        /* of everything here and of the parameters; a reader takes no other */
+#define VIREO_PLAN_VERSION 3u        /* of everything here and of the parameters; a reader takes no other */
 
 enum {
   VIREO_PLAN_OPERANDS = 7,   /* the most of a kernel */

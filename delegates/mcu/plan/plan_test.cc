@@ -14,6 +14,7 @@
 #include "delegates/mcu/kernels/moves.h"
 #include "delegates/mcu/kernels/picks.h"
 #include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/pool_rows.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/kernels/reals_more.h"
 #include "delegates/mcu/kernels/wide.h"
@@ -177,6 +178,11 @@ std::vector<uint8_t> every_kernel() {
   w.add(14, vireo_mcu_gemm_reals{5, 6, 20, {-kFar, kFar}}, {a, w.reals(160), w.reals(6), b, scratch});
   const vireo_mcu_pool_reals planes = {3, {5, 6}, {3, 3}, {2, 3}, {2, 2}, {1, 1}, {0, 1}, {1, 0}, 1};
   w.add(15, planes, {b, a});
+  for (const int32_t first : {0, 2}) {
+    const vireo_mcu_rows rows = {10, 2, 5, first, 4};
+    w.add(40, vireo_mcu_pool_rows{rows, {3, -128, 127}, 5, 128, 0, 1}, {b, w.reals(1), a, scratch});
+    w.add(41, rows, {b, a});
+  }
   w.add(16, planes, {a, b});
   for (int32_t what = VIREO_MCU_ADD_REALS; what <= VIREO_MCU_DIV_REALS; ++what)
     w.add(17, vireo_mcu_binary_reals{3, 40, 40, 1, 1, 0, what}, {a, b, a});
@@ -256,7 +262,7 @@ TEST(Plan, EveryKernelRuns) {
   arena.fill();
   vireo_mcu_session session = {};
   ASSERT_EQ(open(plan, &arena, &session), VIREO_MCU_OK);
-  std::vector<bool> seen(40);
+  std::vector<bool> seen(42);
   for (uint32_t i = 0; i < read<vireo_plan_header>(plan, 0).records; ++i) {
     seen[read<vireo_plan_record>(plan, sizeof(vireo_plan_header) + i * sizeof(vireo_plan_record)).kernel] = true;
   }

@@ -13,6 +13,7 @@
 
 #include "delegates/mcu/kernels/codes.h"
 #include "delegates/mcu/kernels/pool.h"
+#include "delegates/mcu/kernels/pool_rows.h"
 #include "delegates/mcu/kernels/product.h"
 #include "delegates/mcu/plan/parameters.h"
 
@@ -21,7 +22,8 @@ namespace {
 
 constexpr uint32_t place(uint32_t offset) { return VIREO_PLAN_PLACE(VIREO_PLAN_IN_ARENA, offset); }
 
-// Maxima, tables and sums over images, each of the value before it; a sum also of an earlier one.
+// Maxima, tables and sums over images, each of the value before it; a sum also of an earlier one. In the end there may
+// be an average over all of it.
 struct Net {
   struct Value {
     int32_t rows, columns;
@@ -32,6 +34,7 @@ struct Net {
     int32_t inputs[2];  // values; node k makes value k + 1
     vireo_mcu_pool pool;
     uint32_t chunk;
+    uint32_t planes;  // that run at a time; 0: all
   };
   int32_t channels;
   bool last;
@@ -73,8 +76,22 @@ struct Net {
       const bool fits = p.in[0] + p.pad[0] >= (p.kernel[0] - 1) * p.dilation[0] + 1 && p.out[0] > 0 && p.out[1] > 0 &&
                         (p.out[0] - 1) * p.stride[0] - p.pad[0] < p.in[0];
       if (n.kernel == 8 && fits && draw(3) != 0) n.kernel = 5, y.rows = p.out[0], y.columns = p.out[1];
+      if (n.kernel == 5 && !last && draw(3) != 0) n.planes = static_cast<uint32_t>(1 + draw(4));
       values.push_back(y);
       nodes.push_back(n);
+    }
+    if (values.back().rows > 1 && draw(2) == 0) {
+      Value& x = values.back();
+      x.whole = draw(6) == 0;
+      Node n = {4, {count, -1}, {}, static_cast<uint32_t>(1 + draw(3)), 0};
+      n.pool.batch = 1, n.pool.channels = channels, n.pool.last = last ? 1 : 0, n.pool.one_multiplier = 1;
+      n.pool.codes = {3, -128, 127}, n.pool.x_zero = 7;
+      for (int i = 0; i < 2; ++i) {
+        n.pool.in[i] = n.pool.kernel[i] = i == 0 ? x.rows : x.columns;
+        n.pool.out[i] = n.pool.stride[i] = n.pool.dilation[i] = 1;
+      }
+      nodes.push_back(n);
+      values.push_back({1, 1, true});
     }
   }
   uint32_t planes() const { return last ? 1 : static_cast<uint32_t>(channels); }
@@ -105,6 +122,7 @@ class Plan {
       vireo_segment_node s = {};
       s.kernel = n.kernel, s.chunk = static_cast<uint16_t>(n.chunk), s.taps = s.stride = 1;
       s.rows_read_at = s.rows_made_at = s.above_at = s.below_at = s.elements_at = VIREO_SEGMENT_NOWHERE;
+      s.first_at = s.planes_at = VIREO_SEGMENT_NOWHERE;
       s.inputs[0] = static_cast<uint8_t>(k), s.inputs[1] = 255, s.output = static_cast<uint8_t>(k + 1);
       vireo_plan_record r = {};
       r.kernel = n.kernel;
@@ -117,6 +135,32 @@ class Plan {
         s.above_at = offsetof(vireo_mcu_pool, pad) / 4, s.below_at = offsetof(vireo_mcu_pool, pad_end) / 4;
         s.output_at = 1;
         r.parameters = append(&n.pool, sizeof n.pool);
+        if (n.planes != 0) {
+          s.planes_at = offsetof(vireo_mcu_pool, channels) / 4, s.planes = static_cast<uint16_t>(n.planes);
+          s.filters = 1;
+          const auto readers = std::count_if(net.nodes.begin(), net.nodes.end(), [&](const Net::Node& other) {
+            return other.inputs[0] == n.inputs[0] || other.inputs[1] == n.inputs[0];
+          });
+          s.slides = !net.values[k].whole && readers == 1;
+        }
+      } else if (n.kernel == 4) {
+        const float m = 1.0f / static_cast<float>(n.pool.in[0] * n.pool.in[1]);
+        r.operands[1] = VIREO_PLAN_PLACE(VIREO_PLAN_IN_PLAN, append(&m, sizeof m));
+        s.output_at = 2;
+        if (strips) {
+          const vireo_mcu_pool_rows rows = {{n.pool.channels, n.pool.in[0], n.pool.in[1], 0, n.pool.in[0]},
+                                            n.pool.codes,
+                                            n.pool.x_zero,
+                                            n.pool.x_flip,
+                                            n.pool.last,
+                                            1};
+          s.kernel = 40, s.rows_read_at = offsetof(vireo_mcu_rows, rows) / 4;
+          s.first_at = offsetof(vireo_mcu_rows, first) / 4;
+          r.operands[3] = place(room(static_cast<uint32_t>(n.pool.channels) * 4));
+          r.parameters = append(&rows, sizeof rows);
+        } else {
+          r.parameters = append(&n.pool, sizeof n.pool);
+        }
       } else if (n.kernel == 6) {
         const vireo_mcu_binary add = {1, elements, elements, 1, elements, 1, 3, 0, 200, 0, 0.7f, 0.4f, {5, -128, 127}};
         s.inputs[1] = static_cast<uint8_t>(n.inputs[1]), s.input_at[1] = 1, s.output_at = 2;
@@ -171,6 +215,10 @@ class Plan {
         if ((*nodes)[k].inputs[0] == v || (*nodes)[k].inputs[1] == v) to.last_reader = static_cast<uint8_t>(k);
       }
       to.whole = from.whole ? place(at[v]) : VIREO_PLAN_ABSENT;
+      if (v > 0 && net.nodes[v - 1].kernel == 4) {
+        to.one_row = 1, to.planes = 1, to.row_bytes = net.bytes(from);
+        to.rows = static_cast<uint32_t>(net.values[v - 1].rows);
+      }
       if (v > 0) to.fresh_rows = static_cast<uint16_t>((*nodes)[v - 1].chunk);
       to.fresh = place(room(to.fresh_rows * to.planes * to.row_bytes));
       to.kept_rows = static_cast<uint16_t>(from.whole ? 0 : from.rows);
@@ -180,7 +228,7 @@ class Plan {
     vireo_segment s = {};
     s.nodes = static_cast<uint16_t>(nodes->size());
     s.values = static_cast<uint16_t>(values.size());
-    s.state = place(room(s.values * static_cast<uint32_t>(sizeof(vireo_segment_rows)) + 8));
+    s.state = place(room(s.values * static_cast<uint32_t>(sizeof(vireo_segment_rows)) + 12));
     s.list = append(values.data(), values.size() * sizeof values[0]);
     append(nodes->data(), nodes->size() * sizeof(vireo_segment_node));
     vireo_plan_record r = {};
@@ -280,6 +328,14 @@ TEST(Segments, WhatIsWrongHasAStatus) {
   EXPECT_EQ(changed(nodes + offsetof(vireo_segment_node, output), uint8_t{0}), VIREO_MCU_INVALID_MODEL);
   EXPECT_EQ(changed(head.list + offsetof(vireo_segment_value, row_bytes), uint32_t{0}), VIREO_MCU_INVALID_MODEL);
   EXPECT_EQ(changed(head.list + offsetof(vireo_segment_value, rows), uint32_t{16385}), VIREO_MCU_INVALID_MODEL);
+  // Values whose rows lie in one place are made here; planes are some of a kernel's parameters; only where some run at
+  // a time are rows kept as they are gathered.
+  EXPECT_EQ(changed(head.list + offsetof(vireo_segment_value, one_row), uint8_t{1}), VIREO_MCU_INVALID_MODEL);
+  EXPECT_EQ(changed(nodes + offsetof(vireo_segment_node, planes_at), uint8_t{200}), VIREO_MCU_INVALID_MODEL);
+  EXPECT_EQ(changed(nodes + offsetof(vireo_segment_node, slides), uint8_t{1}), VIREO_MCU_INVALID_MODEL);
+  // A plan of before, and of later.
+  EXPECT_EQ(changed(offsetof(vireo_plan_header, version), uint16_t{VIREO_PLAN_VERSION - 1}), VIREO_MCU_UNSUPPORTED);
+  EXPECT_EQ(changed(offsetof(vireo_plan_header, version), uint16_t{VIREO_PLAN_VERSION + 1}), VIREO_MCU_UNSUPPORTED);
 }
 
 // VIREO_CASES=100000 in the environment asks for more of them.

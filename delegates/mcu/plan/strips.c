@@ -22,24 +22,47 @@ static view view_of(const uint8_t* plan, const vireo_plan_record* r) {
   return v;
 }
 
-/* One call of a node: rows [first, + count) of its output. */
+/* One call of a node: rows [first, + count) of its output. Where it runs some planes at a time: of part `part`, which
+ * are `planes` from `plane` on. `unread`: the first row that is still read after it, where its input's rows are kept by
+ * it. */
 typedef struct {
   uint32_t node, first, count;
+  uint32_t part, plane, planes, unread;
   uint32_t parameters[VIREO_SEGMENT_PARAMETERS / 4];
   uint32_t operands[VIREO_PLAN_OPERANDS]; /* places */
 } call;
 
-/* Without overlap, or towards the front. */
-static void copy_up(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  if ((((uintptr_t)to | (uintptr_t)from) & 3) == 0) {
-    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) *(uint32_t*)(void*)to = *(const uint32_t*)(const void*)from;
+#if defined(__arm__) && defined(__OPTIMIZE__)
+#define COPY_FOUR(to, from)                                  \
+  __asm__ volatile("ldmia %0!, {r0-r3}\n stmia %1!, {r0-r3}" \
+                   : "+r"(from), "+r"(to)                    \
+                   :                                         \
+                   : "r0", "r1", "r2", "r3", "memory")
+#else
+#define COPY_FOUR(to, from) (to[0] = from[0], to[1] = from[1], to[2] = from[2], to[3] = from[3], (to) += 4, (from) += 4)
+#endif
+
+/* Bytes of each of some planes, without overlap or towards the front. */
+static void copy_up(uint8_t* to, uint32_t to_pitch, const uint8_t* from, uint32_t from_pitch, uint32_t bytes,
+                    uint32_t planes) {
+  if (bytes == 0) return;
+  const uintptr_t odd = (uintptr_t)to | (uintptr_t)from | to_pitch | from_pitch | bytes;
+  for (; planes > 0; --planes, to += to_pitch, from += from_pitch) {
+    if ((odd & 3) == 0) {
+      uint32_t* y = (uint32_t*)(void*)to;
+      const uint32_t* x = (const uint32_t*)(const void*)from;
+      uint32_t left = bytes;
+      for (; left >= 16; left -= 16) COPY_FOUR(y, x);
+      for (; left > 0; left -= 4) *y++ = *x++;
+    } else {
+      for (uint32_t i = 0; i < bytes; ++i) to[i] = from[i];
+    }
   }
-  while (bytes-- > 0) *to++ = *from++;
 }
 
-/* Rows [from, + count) of a value into planes of `pitch` bytes. */
+/* Rows [from, + count) of some planes of a value into planes of `pitch` bytes. */
 static void copy_rows(const vireo_segment_value* v, const vireo_segment_rows* r, uint8_t* arena, uint32_t from,
-                      uint32_t count, uint8_t* to, uint32_t pitch) {
+                      uint32_t count, uint32_t plane, uint32_t planes, uint8_t* to, uint32_t pitch) {
   const uint32_t row = v->row_bytes, fresh = r->done - (uint32_t)r->fresh;
   uint32_t kept = from < r->fresh ? r->fresh - from : 0;
   const uint8_t* a = arena + VIREO_PLAN_OFFSET(v->kept) + (from - r->low) * row;
@@ -48,14 +71,28 @@ static void copy_rows(const vireo_segment_value* v, const vireo_segment_rows* r,
   if (v->whole != VIREO_PLAN_ABSENT)
     a = arena + VIREO_PLAN_OFFSET(v->whole) + from * row, a_pitch = v->rows * row, kept = count;
   if (kept > count) kept = count;
-  for (uint32_t p = v->planes; p > 0; --p, to += pitch, a += a_pitch, b += fresh * row) {
-    copy_up(to, a, kept * row);
-    copy_up(to + kept * row, b, (count - kept) * row);
-  }
+  copy_up(to, pitch, a + plane * a_pitch, a_pitch, kept * row, planes);
+  copy_up(to + kept * row, pitch, b + plane * fresh * row, fresh * row, (count - kept) * row, planes);
 }
 
-/* What call c reads and writes. `gather`: where rows of an input do not lie side by side, they are brought there. */
-static void prepare(const view* g, const vireo_segment_rows* rows, uint8_t* arena, int gather, call* c) {
+/* Operands of which some planes have a part of their own move to it. 0: that is nowhere. */
+static int move_to_part(const view* g, call* c) {
+  const vireo_segment_node* const n = g->nodes + c->node;
+  const vireo_segment_value* const y = g->values + n->output;
+  for (uint32_t i = 0; i < VIREO_PLAN_OPERANDS; ++i) {
+    const uint32_t bytes = i == n->output_at ? mcu_times(mcu_times(c->plane * n->filters, c->count), y->row_bytes)
+                                             : c->part * n->part_bytes[i];
+    if (bytes == 0 || c->operands[i] == VIREO_PLAN_ABSENT) continue;
+    if (VIREO_PLAN_OFFSET(c->operands[i]) + bytes >= VIREO_PLAN_MOST) return 0;
+    c->operands[i] += bytes;
+  }
+  c->parameters[n->planes_at] = c->planes;
+  return 1;
+}
+
+/* What call c reads and writes. `gather`: where rows of an input do not lie side by side, they are brought there. 0:
+ * not possible, which is never so of what was checked. */
+static int prepare(const view* g, const vireo_segment_rows* rows, uint8_t* arena, int gather, call* c) {
   const vireo_segment_node* const n = g->nodes + c->node;
   const vireo_segment_value* const y = g->values + n->output;
   const vireo_row_window w = vireo_segment_window(n);
@@ -70,25 +107,39 @@ static void prepare(const view* g, const vireo_segment_rows* rows, uint8_t* aren
     const vireo_segment_rows* const held = rows + n->inputs[i];
     r = vireo_rows_of(&w, (int32_t)c->first, (int32_t)c->count, (int32_t)x->rows);
     uint32_t place = n->gather[i];
-    const uint32_t offset = vireo_segment_direct(x, held, (uint32_t)r.from, (uint32_t)r.read, &place);
+    const uint32_t offset = vireo_segment_by_planes(n)
+                                ? UINT32_MAX
+                                : vireo_segment_direct(x, held, (uint32_t)r.from, (uint32_t)r.read, &place);
+    c->plane = vireo_segment_by_planes(n) ? c->part * n->planes : 0;
+    c->planes = x->planes - c->plane;
+    if (vireo_segment_by_planes(n) && c->planes > n->planes) c->planes = n->planes;
+    c->unread = vireo_segment_slides_to(n, x, y, held, c->first + c->count);
     if (offset != UINT32_MAX) {
       place += offset;
     } else {
       place = n->gather[i];
-      if (gather)
-        copy_rows(x, held, arena, (uint32_t)r.from, (uint32_t)r.read, arena + VIREO_PLAN_OFFSET(place),
-                  (uint32_t)r.read * x->row_bytes);
+      if (gather) {
+        copy_rows(x, held, arena, (uint32_t)r.from, (uint32_t)r.read, c->plane, c->planes,
+                  arena + VIREO_PLAN_OFFSET(place), (uint32_t)r.read * x->row_bytes);
+        const uint32_t pitch = x->kept_rows * x->row_bytes;
+        if (n->slides)
+          copy_rows(x, held, arena, c->unread, held->done - c->unread, c->plane, c->planes,
+                    arena + VIREO_PLAN_OFFSET(x->kept) + c->plane * pitch, pitch);
+      }
     }
     c->operands[n->input_at[i]] = place;
   }
-  c->operands[n->output_at] =
-      y->whole != VIREO_PLAN_ABSENT && y->planes == 1 ? y->whole + c->first * y->row_bytes : y->fresh;
+  c->operands[n->output_at] = y->whole != VIREO_PLAN_ABSENT && y->planes == 1
+                                  ? y->whole + (y->one_row ? 0 : c->first * y->row_bytes)
+                                  : y->fresh;
   if (n->rows_read_at != VIREO_SEGMENT_NOWHERE) c->parameters[n->rows_read_at] = (uint32_t)r.read;
   if (n->rows_made_at != VIREO_SEGMENT_NOWHERE) c->parameters[n->rows_made_at] = c->count;
   if (n->above_at != VIREO_SEGMENT_NOWHERE) c->parameters[n->above_at] = (uint32_t)r.above;
   if (n->below_at != VIREO_SEGMENT_NOWHERE) c->parameters[n->below_at] = (uint32_t)r.below;
   if (n->elements_at != VIREO_SEGMENT_NOWHERE)
     c->parameters[n->elements_at] = y->planes * c->count * (y->row_bytes >> n->element_shift);
+  if (n->first_at != VIREO_SEGMENT_NOWHERE) c->parameters[n->first_at] = (uint32_t)r.from;
+  return !vireo_segment_by_planes(n) || move_to_part(g, c);
 }
 
 /* Rows that later calls read leave the memory that node k's call takes. `arena`: NULL where only the order matters. */
@@ -100,7 +151,7 @@ static int make_room(const view* g, vireo_segment_rows* rows, uint8_t* arena, in
     const uint32_t low = vireo_segment_unread(g->values, g->nodes, rows, v);
     if (r->done - low > value->kept_rows) return 0;
     if (arena != NULL)
-      copy_rows(value, r, arena, low, r->done - low, arena + VIREO_PLAN_OFFSET(value->kept),
+      copy_rows(value, r, arena, low, r->done - low, 0, value->planes, arena + VIREO_PLAN_OFFSET(value->kept),
                 value->kept_rows * value->row_bytes);
     r->low = (uint16_t)low;
     r->fresh = r->done;
@@ -108,18 +159,28 @@ static int make_room(const view* g, vireo_segment_rows* rows, uint8_t* arena, in
   return 1;
 }
 
-/* Behind a call: its rows are there. */
+static int has_more_planes(const view* g, const call* c) {
+  const vireo_segment_node* const n = g->nodes + c->node;
+  return vireo_segment_by_planes(n) && c->plane + c->planes < g->values[n->inputs[0]].planes;
+}
+
+/* Behind a call, or the last of some planes each: its rows are there. */
 static void finish(const view* g, vireo_segment_rows* rows, uint8_t* arena, const call* c) {
-  const uint32_t output = g->nodes[c->node].output;
+  const vireo_segment_node* const n = g->nodes + c->node;
+  const uint32_t output = n->output;
   const vireo_segment_value* const y = g->values + output;
   vireo_segment_rows* const r = rows + output;
   if (y->whole != VIREO_PLAN_ABSENT && y->planes != 1 && arena != NULL) {
     const uint32_t bytes = c->count * y->row_bytes;
-    const uint8_t* from = arena + VIREO_PLAN_OFFSET(y->fresh);
-    uint8_t* to = arena + VIREO_PLAN_OFFSET(y->whole) + c->first * y->row_bytes;
-    for (uint32_t p = y->planes; p > 0; --p, from += bytes, to += y->rows * y->row_bytes) copy_up(to, from, bytes);
+    copy_up(arena + VIREO_PLAN_OFFSET(y->whole) + c->first * y->row_bytes, y->rows * y->row_bytes,
+            arena + VIREO_PLAN_OFFSET(y->fresh), bytes, bytes, y->planes);
   }
   r->done = (uint16_t)(c->first + c->count);
+  if (n->slides) {
+    vireo_segment_rows* const x = rows + n->inputs[0];
+    x->low = (uint16_t)c->unread;
+    x->fresh = x->done;
+  }
 }
 
 /* ---- Checks */
@@ -136,8 +197,9 @@ static int check_value(const view* g, const vireo_segment_value* v, uint32_t end
       v->row_bytes < 1 || v->row_bytes > VIREO_PLAN_MOST / VIREO_SEGMENT_MOST_ROWS || v->last_reader >= g->s->nodes ||
       (v->maker != 255 && v->maker >= g->s->nodes))
     return 0;
+  if (v->one_row && (v->planes != 1 || v->maker == 255 || v->whole == VIREO_PLAN_ABSENT)) return 0;
   if (v->whole != VIREO_PLAN_ABSENT)
-    return has_room(v->whole, v->planes, v->rows, v->row_bytes, end) &&
+    return has_room(v->whole, v->planes, v->one_row ? 1 : v->rows, v->row_bytes, end) &&
            (v->planes == 1 || v->maker == 255 || has_room(v->fresh, v->planes, v->fresh_rows, v->row_bytes, end));
   return v->maker != 255 && has_room(v->fresh, v->planes, v->fresh_rows, v->row_bytes, end) &&
          has_room(v->kept, v->planes, v->kept_rows, v->row_bytes, end);
@@ -146,7 +208,8 @@ static int check_value(const view* g, const vireo_segment_value* v, uint32_t end
 static int check_node(const view* g, const vireo_segment_node* n, uint32_t index, uint32_t end) {
   const vireo_plan_header* const h = (const vireo_plan_header*)(const void*)g->plan;
   const vireo_mcu_kernel* const k = vireo_mcu_kernel_of(n->kernel);
-  const uint8_t at[] = {n->rows_read_at, n->rows_made_at, n->above_at, n->below_at, n->elements_at};
+  const uint8_t at[] = {n->rows_read_at, n->rows_made_at, n->above_at, n->below_at,
+                        n->elements_at,  n->first_at,     n->planes_at};
   if (k == NULL || k->parameter_bytes > VIREO_SEGMENT_PARAMETERS || n->chunk < 1 || n->taps < 1 || n->stride < 1 ||
       n->chunk > VIREO_SEGMENT_MOST_ROWS || n->stride > 256 || (n->parameters & 3) != 0 ||
       k->parameter_bytes > h->bytes || n->parameters > h->bytes - k->parameter_bytes || n->element_shift > 2)
@@ -159,9 +222,11 @@ static int check_node(const view* g, const vireo_segment_node* n, uint32_t index
   for (uint32_t i = 0; i < 2 && n->inputs[i] != 255; ++i) {
     if (n->inputs[i] >= g->s->values || n->input_at[i] >= k->operands) return 0;
     const vireo_segment_value* const x = g->values + n->inputs[i];
-    if (!has_room(n->gather[i], x->planes, n->gather_rows, x->row_bytes, end)) return 0;
+    const uint32_t planes = vireo_segment_by_planes(n) && n->planes < x->planes ? n->planes : x->planes;
+    if (x->one_row || !has_room(n->gather[i], planes, n->gather_rows, x->row_bytes, end)) return 0;
   }
-  return 1;
+  if (vireo_segment_by_planes(n) && (n->planes < 1 || n->inputs[1] != 255)) return 0;
+  return !n->slides || (vireo_segment_by_planes(n) && g->values[n->inputs[0]].whole == VIREO_PLAN_ABSENT);
 }
 
 /* That a call may be made as it is prepared. */
@@ -179,9 +244,11 @@ static int check_call(const view* g, const vireo_segment_rows* rows, const call*
     const vireo_rows_read r = vireo_rows_of(&w, (int32_t)c->first, (int32_t)c->count, (int32_t)x->rows);
     uint32_t place;
     if ((uint32_t)r.from < (x->whole != VIREO_PLAN_ABSENT ? 0 : held->low) || r.from + r.read > held->done) return 0;
-    if (vireo_segment_direct(x, held, (uint32_t)r.from, (uint32_t)r.read, &place) == UINT32_MAX &&
+    if ((vireo_segment_by_planes(n) ||
+         vireo_segment_direct(x, held, (uint32_t)r.from, (uint32_t)r.read, &place) == UINT32_MAX) &&
         (uint32_t)r.read > n->gather_rows)
       return 0;
+    if (n->slides && held->done - c->unread > x->kept_rows) return 0;
   }
   if (!k->needs(c->parameters, bytes)) return 0;
   for (uint32_t i = 0; i < k->operands; ++i) {
@@ -206,8 +273,11 @@ static int check_calls(const view* g, vireo_segment_rows* rows, uint32_t end) {
     if (k < 0) break;
     c.node = (uint32_t)k;
     if (!make_room(g, rows, NULL, k)) return 0;
-    prepare(g, rows, NULL, 0, &c);
-    if (!check_call(g, rows, &c, end)) return 0;
+    c.part = 0;
+    for (;; ++c.part) {
+      if (!prepare(g, rows, NULL, 0, &c) || !check_call(g, rows, &c, end)) return 0;
+      if (!has_more_planes(g, &c)) break;
+    }
     finish(g, rows, NULL, &c);
   }
   for (uint32_t k = 0; k < g->s->nodes; ++k)
@@ -222,7 +292,7 @@ vireo_mcu_status vireo_segment_check(const uint8_t* plan, const vireo_plan_recor
   const vireo_segment* const s = (const vireo_segment*)(const void*)(plan + r->parameters);
   const uint32_t list =
       s->values * (uint32_t)sizeof(vireo_segment_value) + s->nodes * (uint32_t)sizeof(vireo_segment_node);
-  const uint32_t state = s->values * (uint32_t)sizeof(vireo_segment_rows) + 8, end = VIREO_PLAN_OFFSET(s->state);
+  const uint32_t state = s->values * (uint32_t)sizeof(vireo_segment_rows) + 12, end = VIREO_PLAN_OFFSET(s->state);
   if (s->nodes < 1 || s->nodes > VIREO_SEGMENT_NODES || s->values < 1 || s->values > 2 * VIREO_SEGMENT_NODES ||
       (s->list & 3) != 0 || list > h->bytes || s->list > h->bytes - list ||
       VIREO_PLAN_REGION(s->state) != VIREO_PLAN_IN_ARENA || (end & 3) != 0 || state > h->arena_bytes ||
@@ -242,8 +312,10 @@ vireo_mcu_status vireo_segment_check(const uint8_t* plan, const vireo_plan_recor
 
 /* Between two calls of the executor: the call under way, behind the rows of all values. */
 typedef struct {
-  uint32_t unit; /* the first of its units that was not run; 0: it has not begun */
+  uint32_t unit; /* the first of its units that was not run; 0: it, or these planes of it, have not begun */
   uint16_t node, count;
+  uint16_t part; /* of its planes, where it runs some at a time */
+  uint16_t reserved;
 } progress;
 
 int vireo_segment_run(const uint8_t* plan, const vireo_plan_record* r, uint8_t* arena, vireo_mcu_units units) {
@@ -254,10 +326,10 @@ int vireo_segment_run(const uint8_t* plan, const vireo_plan_record* r, uint8_t* 
   call c;
   if (units.from == 0) {
     vireo_segment_begin(g.s, g.values, rows);
-    p->unit = 0;
+    p->unit = p->part = 0;
   }
   while (left > 0) {
-    if (p->unit == 0) {
+    if (p->unit == 0 && p->part == 0) {
       const int32_t k = vireo_segment_next(g.s, g.values, g.nodes, rows, &c.count);
       if (k < 0) return 1;
       (void)make_room(&g, rows, arena, k);
@@ -266,7 +338,8 @@ int vireo_segment_run(const uint8_t* plan, const vireo_plan_record* r, uint8_t* 
     }
     c.node = p->node;
     c.count = p->count;
-    prepare(&g, rows, arena, p->unit == 0, &c);
+    c.part = p->part;
+    (void)prepare(&g, rows, arena, p->unit == 0, &c);
     const vireo_mcu_kernel* const kernel = vireo_mcu_kernel_of(g.nodes[c.node].kernel);
     void* operands[VIREO_PLAN_OPERANDS];
     for (uint32_t i = 0; i < VIREO_PLAN_OPERANDS; ++i) {
@@ -282,12 +355,19 @@ int vireo_segment_run(const uint8_t* plan, const vireo_plan_record* r, uint8_t* 
     p->unit += some;
     if (p->unit < all) return 0;
     p->unit = 0;
+    if (has_more_planes(&g, &c)) {
+      ++p->part;
+      continue;
+    }
+    p->part = 0;
 #if VIREO_MCU_TRACE
     const vireo_segment_value* const y = g.values + g.nodes[c.node].output;
     const vireo_plan_record* const first = (const vireo_plan_record*)(const void*)(plan + sizeof(vireo_plan_header));
-    vireo_mcu_trace_rows(plan, (uint32_t)(r - first), c.node,
-                         arena + VIREO_PLAN_OFFSET(c.operands[g.nodes[c.node].output_at]), y->planes, y->row_bytes,
-                         c.first, c.count, y->rows);
+    const int whole = y->one_row, apart = y->whole == VIREO_PLAN_ABSENT || y->planes != 1;
+    if (!whole || c.first + c.count == y->rows)
+      vireo_mcu_trace_rows(plan, (uint32_t)(r - first), c.node,
+                           arena + VIREO_PLAN_OFFSET(apart ? y->fresh : c.operands[g.nodes[c.node].output_at]),
+                           y->planes, y->row_bytes, whole ? 0 : c.first, whole ? 1 : c.count, whole ? 1 : y->rows);
 #endif
     finish(&g, rows, arena, &c);
   }

@@ -6,6 +6,13 @@
  * either, has them gathered. The last node that has enough rows runs next, so that rows are used soon after they were
  * made, and no row is made twice.
  *
+ * A node whose planes do not meet (filters over one plane, pools) can run some planes at a time: then only those are
+ * gathered. If nobody else reads its input, their rows are kept as they are gathered, so that the fresh rows of the
+ * input and of the result may share their memory.
+ *
+ * An average over all of an image is a node that gets rows as they are made (kernels/pool_rows.h). Its result is a
+ * value of as many rows as it reads, all of which lie in one place: the sums so far.
+ *
  * The order follows from the segment alone: the converter goes through it to size all memory (converter/firmware), a
  * session goes through it when it is opened to check every call, and a run repeats it. The arithmetic of rows is in
  * sdk/plan/rows/strip_rows.h, which the CPU delegate's strips share. */
@@ -34,7 +41,7 @@ enum {
 typedef struct {
   uint32_t list; /* offset in the plan */
   uint16_t nodes, values;
-  uint32_t state; /* place in the arena of 8 bytes for each value, and 8; all other memory of the segment is below */
+  uint32_t state; /* place in the arena of 8 bytes for each value, and 12; all other memory of the segment is below */
 } vireo_segment;
 
 /* A value with rows: `planes` of them, each of row_bytes. */
@@ -44,7 +51,8 @@ typedef struct {
   uint32_t fresh, kept;
   uint16_t fresh_rows, kept_rows; /* for which there is memory */
   uint8_t maker, last_reader;     /* nodes; maker is 255 where all rows are there before */
-  uint16_t reserved;
+  uint8_t one_row;                /* all rows lie in one place */
+  uint8_t reserved;
 } vireo_segment_value;
 
 /* A kernel that makes rows. Its parameters are changed for each call: at these words of them. */
@@ -58,11 +66,17 @@ typedef struct {
   uint8_t output;       /* a value */
   uint8_t output_at;    /* an operand */
   uint8_t rows_read_at, rows_made_at, above_at, below_at;
-  uint8_t elements_at;                    /* elements of the rows that are made */
-  uint8_t element_shift;                  /* log2 of an output's element in bytes */
-  uint32_t parameters;                    /* offset in the plan */
-  uint32_t gather[2];                     /* places */
-  uint32_t operands[VIREO_PLAN_OPERANDS]; /* places; those with rows: anything */
+  uint8_t elements_at;   /* elements of the rows that are made */
+  uint8_t element_shift; /* log2 of an output's element in bytes */
+  uint8_t first_at;      /* the first row that is read */
+  uint8_t planes_at;     /* planes of input 0, where they run `planes` at a time */
+  uint8_t filters;       /* then: planes of the output for each of those */
+  uint8_t slides;        /* the rows of input 0 are kept as they are gathered */
+  uint16_t planes;
+  uint16_t part_bytes[VIREO_PLAN_OPERANDS]; /* from the operands of some planes to those of the next ones */
+  uint32_t parameters;                      /* offset in the plan */
+  uint32_t gather[2];                       /* places */
+  uint32_t operands[VIREO_PLAN_OPERANDS];   /* places; those with rows: anything */
 } vireo_segment_node;
 
 /* ---- The order of calls */
@@ -103,6 +117,17 @@ static inline int32_t vireo_segment_next(const vireo_segment* s, const vireo_seg
     }
   }
   return -1;
+}
+
+static inline int vireo_segment_by_planes(const vireo_segment_node* n) { return n->planes_at != VIREO_SEGMENT_NOWHERE; }
+
+/* The first row of x that is still read when node n, its only reader, has made `made` rows of y. */
+static inline uint32_t vireo_segment_slides_to(const vireo_segment_node* n, const vireo_segment_value* x,
+                                               const vireo_segment_value* y, const vireo_segment_rows* held,
+                                               uint32_t made) {
+  const vireo_row_window w = vireo_segment_window(n);
+  const int32_t first = vireo_rows_unread(&w, (int32_t)made, (int32_t)y->rows, (int32_t)x->rows);
+  return (uint32_t)vireo_rows_clamp(first, held->low, held->done);
 }
 
 /* Whether the fresh rows of a value have to move before node k runs: its memory is others' then. */

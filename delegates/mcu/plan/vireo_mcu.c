@@ -91,7 +91,12 @@ const void* vireo_mcu_output(const vireo_mcu_session* session, uint32_t index, u
   return index < h->outputs ? value_at(session, h->inputs + index, bytes) : NULL;
 }
 
-static void run_record(const vireo_mcu_session* s, const vireo_plan_record* r, vireo_mcu_units units) {
+#if VIREO_MCU_STRIPS
+/* Its operands are not on the stack below a segment. */
+__attribute__((noinline))
+#endif
+static void
+call_record(const vireo_mcu_session* s, const vireo_plan_record* r, vireo_mcu_units units) {
   void* operands[VIREO_PLAN_OPERANDS];
   for (uint32_t i = 0; i < VIREO_PLAN_OPERANDS; ++i) {
     const uint32_t place = r->operands[i], offset = VIREO_PLAN_OFFSET(place);
@@ -143,7 +148,7 @@ vireo_mcu_status vireo_mcu_step(vireo_mcu_session* session, uint32_t instruction
       if (vireo_segment_run(session->plan, r, session->arena, units)) session->unit = 0;
     } else
 #endif
-      run_record(session, r, units);
+      call_record(session, r, units);
     if (session->unit == 0) {
 #if VIREO_MCU_TRACE
       if (r->kernel < VIREO_PLAN_SEGMENT) vireo_mcu_trace_record(session->plan, session->next, session->arena);
