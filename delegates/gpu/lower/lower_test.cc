@@ -13,7 +13,9 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
@@ -499,6 +501,27 @@ struct Layer {
     const int32_t scores = made(net.node(Op::kMatMul, none(), {q, turned}, square));
     const int32_t shares = made(net.node(Op::kSoftmax, softmax, {scores}, square));
     outputs.push_back(made(net.node(Op::kMatMul, none(), {shares, v}, head)));
+    codes(made, head, square);
+  }
+  // The same of codes.
+  template <class Made>
+  void codes(const Made& made, const std::vector<int64_t>& head, const std::vector<int64_t>& square) {
+    const std::vector<int64_t> turned = {head[0], head[1], head[3], head[2]};
+    const int32_t q = made(net.input(head, DType::kU8)), k = made(net.input(turned, DType::kU8));
+    const int32_t v = made(net.input(head, DType::kU8)), multiplier = net.constant<float>({1}, {0.01f});
+    const int32_t table = net.constant<int32_t>({256}, std::vector<int32_t>(256, 1 << 20));
+    const auto product = attributes([](auto& b) {
+      attrs::IntGemmBuilder g(b);
+      g.add_a_zero(120);
+      g.add_high(255);
+      g.add_output_dtype(static_cast<uint8_t>(DType::kU8));
+      return g.Finish();
+    });
+    const auto softmax = attributes(
+        [](auto& b) { return attrs::CreateIntSoftmax(b, -1, 255, 0, 0, 255, static_cast<uint8_t>(DType::kU8)); });
+    const int32_t scores = made(net.node(Op::kIntGemm, product, {q, k, multiplier}, square, DType::kU8));
+    const int32_t shares = made(net.node(Op::kIntSoftmax, softmax, {scores, table}, square, DType::kU8));
+    outputs.push_back(made(net.node(Op::kIntGemm, product, {shares, v, multiplier}, head, DType::kU8)));
   }
 };
 
@@ -509,7 +532,8 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
   Target lanes = with_unit();  // which know their matrices
   lanes.units = {{16, 16, 16, true}};
   lanes.shuffles = true;
-  for (const Target& target : {plain, device(), with_unit(), lanes}) {
+  for (Target target : {plain, device(), with_unit(), lanes}) {
+    target.storage8 = true;
     Schedule bounds;
     const Layer most(4, 300, true);
     MadeBefore made;
@@ -523,15 +547,15 @@ TEST(GpuLower, OtherExtentsHaveKernelsAlready) {
       for (const int64_t sequence : {2, 5, 16, 17, 31, 64, 100, 128, 129, 200, 256, 299, 300}) {
         const Layer layer(batch, sequence, false);
         Schedule run;
-        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &run, target).why, "");
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(8, nullptr), &run, target).why, "");
         EXPECT_LE(run.inner_bytes, bounds.inner_bytes);
         Schedule again;
-        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &again, target, &made).why,
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(8, nullptr), &again, target, &made).why,
                   "");
         EXPECT_TRUE(again == run);
         EXPECT_EQ(made.kernels.count(), printed) << "nothing is printed anew";
         Schedule known;
-        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(5, nullptr), &known, target, &made).why,
+        ASSERT_EQ(layer.net.lower_run(layer.outputs, std::vector<const void*>(8, nullptr), &known, target, &made).why,
                   "");
         EXPECT_TRUE(known == run) << "from problems that were met before";
         for (const Kernel& k : run.kernels)
