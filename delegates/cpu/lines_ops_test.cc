@@ -1,10 +1,11 @@
-// Running totals, norms of lines and logarithms of sums against the reference kernels.
+// Running totals, norms of lines, logarithms of sums and Fourier transforms against the reference kernels.
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/cumulative/cumulative_generated.h"
+#include "sdk/ops/fourier/fourier_generated.h"
 #include "sdk/ops/lp_normalization/lp_normalization_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/view.h"
@@ -137,6 +138,69 @@ TEST(CpuLines, LogarithmsOfSumsThatAreInfinite) {
 TEST(CpuLines, AxesThatAreNoNeighboursAreLeft) {
   Case(Op::kReduceNorm, log_sum_exp(true), {Values(5).reals({3, 4, 5}, -3, 3), integers({0, 2})})
       .expect_close("reference", 0);
+}
+
+std::vector<uint8_t> fourier(bool inverse, bool onesided) {
+  attrs::FourierT a;
+  a.inverse = inverse;
+  a.onesided = onesided;
+  return pack<attrs::Fourier>(a);
+}
+TestTensor integer(int64_t value) {
+  TestTensor t = Values(1).bytes(DType::kI64, {});
+  std::memcpy(t.bytes.data(), &value, sizeof(value));
+  return t;
+}
+
+// Shares: up to 9 steps of some 8 roundings each, in both kernels, of sums that are up to 16 times the largest result.
+constexpr double kFourierShare = 2 * 9 * 8 * 16 * 0x1p-24;
+
+TEST(CpuLines, Transforms) {
+  for_each_level([](const char*) {
+    Values v(6);
+    for (const int64_t n : {1, 2, 6, 35, 64, 100}) {
+      for (const int32_t slots : {1, 3}) {
+        for (const int64_t axis : {0, 1}) {
+          const std::vector<int64_t> dims = axis == 0 ? std::vector<int64_t>{n, 5} : std::vector<int64_t>{19, n};
+          const auto with = [&](int64_t parts) {
+            std::vector<int64_t> all = dims;
+            all.push_back(parts);
+            return v.reals(all, -1, 1);
+          };
+          for (const bool inverse : {false, true}) {
+            Case(Op::kDFT, fourier(inverse, false), {with(2), TestTensor{}, integer(axis)})
+                .expect_close("dft_f32", kFourierShare, slots);
+          }
+          Case(Op::kDFT, fourier(false, true), {with(1), TestTensor{}, integer(axis)})
+              .expect_close("dft_f32", kFourierShare, slots);
+          for (const int64_t length : {n, n + 3, n / 2 + 1}) {
+            Case(Op::kDFT, fourier(false, false), {with(2), integer(length), integer(axis)})
+                .expect_close("dft_f32", kFourierShare, slots);
+            Case(Op::kDFT, fourier(true, true), {with(2), integer(length), integer(axis)})
+                .expect_close("dft_f32", kFourierShare, slots);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(CpuLines, Frames) {
+  for_each_level([](const char*) {
+    Values v(7);
+    for (const int32_t slots : {1, 3}) {
+      for (const int64_t step : {1, 10}) {
+        Case(Op::kSTFT, fourier(false, true), {v.reals({2, 200, 1}, -1, 1), integer(step), v.reals({48}, 0, 1)})
+            .expect_close("stft_f32", kFourierShare, slots);
+        Case(Op::kSTFT, fourier(false, false), {v.reals({3, 100, 2}, -1, 1), integer(step), TestTensor{}, integer(30)})
+            .expect_close("stft_f32", kFourierShare, slots);
+      }
+    }
+  });
+}
+
+TEST(CpuLines, TransformsOfOtherTypes) {
+  Case(Op::kDFT, fourier(false, false), {Values(2).bytes(DType::kF64, {3, 4, 2})}).expect_same_bits("reference");
 }
 
 }  // namespace
