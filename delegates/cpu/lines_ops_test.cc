@@ -185,6 +185,21 @@ TEST(CpuLines, Transforms) {
   });
 }
 
+// One line, padded and cut.
+TEST(CpuLines, TransformsOfOneLine) {
+  for_each_level([](const char*) {
+    Values v(8);
+    for (const bool inverse : {false, true}) {
+      for (const int64_t have : {200, 256, 300}) {
+        Case(Op::kDFT, fourier(inverse, false), {v.reals({1, have, 2}, -1, 1), integer(256)})
+            .expect_close("dft_f32", kFourierShare);
+      }
+    }
+    Case(Op::kDFT, fourier(false, true), {v.reals({512, 1, 1}, -1, 1), TestTensor{}, integer(0)})
+        .expect_close("dft_f32", kFourierShare);
+  });
+}
+
 TEST(CpuLines, Frames) {
   for_each_level([](const char*) {
     Values v(7);

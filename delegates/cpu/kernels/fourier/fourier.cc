@@ -86,6 +86,79 @@ void transform(const Line& line, const float* in, int64_t stride, int64_t n, flo
   }
 }
 
+HWY_INLINE Pair product(const Pair& a, const Pair& b) {
+  return {hn::NegMulAdd(a.im, b.im, hn::Mul(a.re, b.re)), hn::MulAdd(a.re, b.im, hn::Mul(a.im, b.re))};
+}
+// Every `step`-th float from p on.
+HWY_INLINE VF spread(const float* p, int64_t step) {
+  const hn::RebindToSigned<DF> di;
+  return hn::GatherIndex(DF(), p, hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(step))));
+}
+// What the results are multiplied by: the inverse is conjugated again, and over n.
+struct Scale {
+  VF re, im;
+  explicit Scale(const FourierF32& s) {
+    const float over = s.inverse ? 1.0f / static_cast<float>(s.n) : 1;
+    re = hn::Set(DF(), over);
+    im = hn::Set(DF(), s.inverse ? -over : over);
+  }
+  void store(const Pair& v, float* both) const {
+    hn::StoreInterleaved2(hn::Mul(v.re, re), hn::Mul(v.im, im), DF(), both);
+  }
+};
+
+// A line by itself whose points are kLanes^2 or a multiple: lane r takes every kLanes-th sample from r on. Transforms
+// of kLanes points join all lanes, for as many bins at a time.
+HWY_INLINE bool is_split(const FourierF32& s) { return s.n % (kLanes * kLanes) == 0 && !s.mirrored; }
+void transform_split(const FourierF32& s, const float* x, float* y, const float* factors, float* memory) {
+  const DF d;
+  const int64_t m = s.n / kLanes, block = kLanes * kElement;
+  float *const in = memory, *const out = in + m * kElement, *const rows = out + m * kElement;
+  float *const columns = rows + block, *const bins = columns + block;
+  const Line line{factors, bins + block, s.n};
+  for (int64_t j = 0; j < m; ++j) {
+    const int64_t first = j * kLanes, have = s.given - first;
+    const float* const from = x + first * s.x_step;
+    Pair v{hn::Zero(d), hn::Zero(d)};
+    if (have >= kLanes) {
+      v.re = spread(from, s.x_step);
+      if (s.x_parts == 2) v.im = spread(from + 1, s.x_step);
+    } else {
+      HWY_ALIGN float last[kElement] = {};
+      for (int64_t l = 0; l < have; ++l) {
+        last[l] = from[l * s.x_step];
+        last[kLanes + l] = s.x_parts == 2 ? from[l * s.x_step + 1] : 0;
+      }
+      v = load_pair(last);
+    }
+    if (s.window != nullptr) {
+      const VF w = hn::LoadU(d, s.window + first);
+      v = {hn::Mul(v.re, w), hn::Mul(v.im, w)};
+    }
+    if (s.inverse) v.im = hn::Neg(v.im);
+    store_pair(v, in + j * kElement);
+  }
+  transform(line, in, 1, m, out);
+  const Scale scale(s);
+  HWY_ALIGN float both[kElement];
+  for (int64_t k0 = 0; k0 < m; k0 += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const int64_t turn = 2 * (k0 + k);
+      const Pair w{spread(factors, turn), spread(factors + 1, turn)};
+      store_pair(product(load_pair(out + (k0 + k) * kElement), w), rows + k * kElement);
+    }
+    for (int64_t r = 0; r < kLanes; ++r)
+      store_pair({spread(rows + r, kElement), spread(rows + kLanes + r, kElement)}, columns + r * kElement);
+    transform(line, columns, 1, kLanes, bins);
+    for (int64_t q = 0; q < kLanes; ++q) {
+      scale.store(load_pair(bins + q * kElement), both);
+      const int64_t bin = k0 + q * m;
+      for (int64_t l = 0; l < kLanes && bin + l < s.made; ++l)
+        memcpy(y + (bin + l) * s.y_step, both + 2 * l, static_cast<size_t>(s.y_parts) * sizeof(float));
+    }
+  }
+}
+
 // Samples of up to kLanes lines, `at` floats behind x.
 void load_lines(const FourierF32& s, const float* x, const int32_t* at, float* in) {
   const DF d;
@@ -119,13 +192,10 @@ void load_lines(const FourierF32& s, const float* x, const int32_t* at, float* i
 }
 
 void store_lines(const FourierF32& s, const float* out, float* y, const int64_t* at, int64_t count) {
-  const DF d;
-  const float over = s.inverse ? 1.0f / static_cast<float>(s.n) : 1;
-  const VF re_factor = hn::Set(d, over), im_factor = hn::Set(d, s.inverse ? -over : over);
+  const Scale scale(s);
   HWY_ALIGN float both[2 * kLanes];
   for (int64_t j = 0; j < s.made; ++j, y += s.y_step) {
-    const Pair v = load_pair(out + j * kElement);
-    hn::StoreInterleaved2(hn::Mul(v.re, re_factor), hn::Mul(v.im, im_factor), d, both);
+    scale.store(load_pair(out + j * kElement), both);
     for (int64_t l = 0; l < count; ++l) {
       y[at[l]] = both[2 * l];
       if (s.y_parts == 2) y[at[l] + 1] = both[2 * l + 1];
@@ -147,6 +217,10 @@ void transform_groups(const FourierF32& s, const float* x, float* y, const float
       const int64_t i = first + (l < count ? l : 0), o = i / s.inner, k = i % s.inner;
       from[l] = static_cast<int32_t>(o * s.x_outer + k * s.x_inner);
       to[l] = o * s.y_outer + k * s.y_inner;
+    }
+    if (2 * count <= kLanes && is_split(s)) {
+      for (int64_t l = 0; l < count; ++l) transform_split(s, x + from[l], y + to[l], factors, memory);
+      continue;
     }
     load_lines(s, x, from, in);
     transform(line, in, 1, s.n, out);
@@ -170,14 +244,19 @@ namespace {
 constexpr int64_t kMostLanes = 64;  // of any vector: 2,048 bits
 size_t aligned(int64_t floats) { return (static_cast<size_t>(floats) * sizeof(float) + 63) & ~size_t{63}; }
 
-// Quarter turns exactly, so that a real sum has no imaginary part of pi's rounding.
+// Quarter turns exactly, so that a real sum has no imaginary part of pi's rounding. The upper half mirrors the lower.
 void fill_factors(int64_t n, float* factor) {
-  constexpr float kQuarters[] = {1, 0, 0, -1, -1, 0, 0, 1};
-  for (int64_t k = 0; k < n; ++k, factor += 2) {
+  constexpr float kQuarters[] = {1, 0, 0, -1, -1, 0};
+  for (int64_t k = 0; 2 * k <= n; ++k) {
     const double angle = 6.283185307179586477 * static_cast<double>(k) / static_cast<double>(n);
     const bool quarter = 4 * k % n == 0;
-    factor[0] = quarter ? kQuarters[8 * k / n] : static_cast<float>(cos(angle));
-    factor[1] = quarter ? kQuarters[8 * k / n + 1] : static_cast<float>(-sin(angle));
+    const float re = quarter ? kQuarters[8 * k / n] : static_cast<float>(cos(angle));
+    const float im = quarter ? kQuarters[8 * k / n + 1] : static_cast<float>(-sin(angle));
+    factor[2 * k] = re;
+    factor[2 * k + 1] = im;
+    if (k == 0 || 2 * k == n) continue;
+    factor[2 * (n - k)] = re;
+    factor[2 * (n - k) + 1] = -im;
   }
 }
 }  // namespace

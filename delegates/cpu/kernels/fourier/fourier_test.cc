@@ -62,10 +62,20 @@ void check(int64_t n, int64_t outer, int64_t inner, int parts, bool window, int3
 
 TEST(Fourier, SumsOfAllLengths) {
   for_each_level([](const char*) {
-    for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 25, 31, 32, 60, 64, 77, 128, 256}) {
+    for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 25, 31, 32, 60, 64, 77, 192, 256}) {
       check(n, 1, 1, 2, false, 1);
       check(n, 3, 7, 1, true, 1);
       check(n, 37, 1, 2, true, 3);
+    }
+  });
+}
+
+// Few lines, which take the lanes one after another, and as parts of what they have.
+TEST(Fourier, LinesByThemselves) {
+  for_each_level([](const char*) {
+    for (const int64_t n : {256, 512, 768}) {
+      check(n, 1, 1, 1, true, 1);
+      check(n, 1, 2, 2, false, 2);
     }
   });
 }
