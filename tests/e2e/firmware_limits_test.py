@@ -69,6 +69,14 @@ def sizes_on_core(test, target):
     test.assertLessEqual(base, IMAGE_MOST)
 
 
+def limited(target, arena):
+    """The target with so many bytes for its arena."""
+    profile = json.loads((support.ROOT / "converter" / "target" / "profiles" / f"{target}.json").read_text())
+    file = WORK / f"{target}_{arena}.json"
+    file.write_text(json.dumps({**profile, "memory": {"pointer": 4, "arena": arena}}))
+    return file
+
+
 def mutated_on_core(test, target, cases, slots=0):
     """Damaged plans, or slots, write to nothing but the arena, and the unit that watches over it is on."""
     reason = firmware_test.tools_missing(target) or support.missing("numpy", "onnx")
@@ -76,9 +84,11 @@ def mutated_on_core(test, target, cases, slots=0):
         test.skipTest(reason)
     folder = WORK / f"{'slots' if slots else 'mutated'}_{target}"
     shutil.rmtree(folder, ignore_errors=True)
-    support.vireo("convert", firmware_test.picture_model(12), "--target", target, "--emit", "firmware", folder)
+    # In strips, so that segments are damaged too.
+    support.vireo("convert", firmware_test.picture_model(12), "--target", limited(target, 2300), "--emit", "firmware", folder)
     about = json.loads((folder / "manifest.json").read_text())["models"][0]
-    test.assertLessEqual({"conv", "depthwise", "add", "average"}, set(about["kernels"]))
+    test.assertLessEqual({"conv", "depthwise", "add"}, set(about["kernels"]))
+    test.assertTrue(about["strips"])
     bits = max(8, (about["bytes"]["arena"] - 1).bit_length())
     for escape in (1, 0):
         _, _, qemu = firmware_test.image_of(test, target, support.ROOT / "tests" / "smoke" / "mcu_mutated.c", f"-DCASES={cases}", f"-DESCAPE={escape}",
@@ -125,39 +135,61 @@ def stranger_on_core(test, model, target):
 
 
 # In a default run the first, fifth, ninth: each kind of test once at least.
-def floor_of_reals(test):
+def floor_of_reals(test, target):
     """The float32 keyword spotter in a quarter of the RAM that onnx2c takes for it: no value stands whole, and the average
     behind the last filter gets its rows as they are made. The bits are the same."""
-    target = "cortex-m4"
     reason = firmware_test.tools_missing(target)
     if reason:
         test.skipTest(reason)
-    profile = json.loads((support.ROOT / "converter" / "target" / "profiles" / f"{target}.json").read_text())
-    limited = WORK / "floor.json"
-    limited.write_text(json.dumps({**profile, "memory": {"pointer": 4, "arena": 14900}}))
     hashes = []
-    for name, of in (("floor", limited), ("floor_whole", target)):
+    for name, of in ((f"floor_{target}", limited(target, 14900)), (f"floor_whole_{target}", firmware_test.without_strips(target))):
         folder = WORK / name
         shutil.rmtree(folder, ignore_errors=True)
         support.vireo("convert", firmware_test.MODEL, *firmware_test.SHAPE, "--target", of, "--emit", "firmware", folder)
         hashes.append(firmware_test.selftest(folder)["hash"])
     test.assertEqual(*hashes)
-    folder, about = WORK / "floor", manifest(WORK / "floor")
+    folder = WORK / f"floor_{target}"
+    about = manifest(folder)
     layers = about["models"][0]["layers"]
     test.assertEqual([layer["kernel"] for layer in layers if "segment" in layer][-1], "average_rows_reals")
     built = run("make", "-j2", cwd=folder)
     test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
-    test.assertLessEqual(int(re.search(r"^ram +(\d+) of", built.stdout, re.M)[1]), 64048 // 4)
+    if target == "cortex-m4":
+        test.assertLessEqual(int(re.search(r"^ram +(\d+) of", built.stdout, re.M)[1]), 64048 // 4)
     ran = run("make", "-s", "test", cwd=folder)
     test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
     test.assertIn(f"kws_dscnn_mfcc hash {hashes[0]}\n", ran.stdout + ran.stderr)
     counted = firmware_test.count_instructions(folder, about) / about["models"][0]["selftest"]["cases"]
     test.assertLess(abs(about["models"][0]["instructions"] / counted - 1), 0.15)
-    test.assertLessEqual(counted, 10.6e6)
+    if target == "cortex-m4":
+        test.assertLessEqual(counted, 10.6e6)
     firmware_test.steps_on_core(test, target, folder)
 
 
-Limits = support.cases("", {"floor_of_reals": floor_of_reals} | {f"mutated_on_cortex-m4": lambda test: mutated_on_core(test, "cortex-m4", 100000 if FULL else 10000)} | {
+def floor_of_codes(test, target):
+    """The int8 keyword spotter without a whole value between its input and the average: the bits of the plan of whole values."""
+    reason = firmware_test.tools_missing(target)
+    if reason:
+        test.skipTest(reason)
+    folder = WORK / f"codes_{target}"
+    shutil.rmtree(folder, ignore_errors=True)
+    support.vireo("convert", firmware_test.MODEL, *firmware_test.QUANTIZE, "--target", limited(target, 7300), "--emit", "firmware", folder)
+    test.assertIn("average_rows", manifest(folder)["models"][0]["kernels"])
+    test.assertEqual(firmware_test.selftest(folder)["hash"], firmware_test.selftest(firmware_test.emit(target, name=f"codes_whole_{target}"))["hash"])
+    built = run("make", "-j2", cwd=folder)
+    test.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+    ran = run("make", "-s", "test", cwd=folder)
+    test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+    test.assertIn(f"kws_dscnn_mfcc hash {firmware_test.selftest(folder)['hash']}\n", ran.stdout + ran.stderr)
+    told = manifest(folder)["models"][0]["instructions"]
+    counted = firmware_test.count_instructions(folder, manifest(folder)) / firmware_test.selftest(folder)["cases"]
+    test.assertLess(abs(told / counted - 1), 0.15, (told, counted))
+    print(f"{target}: {manifest(folder)['models'][0]['bytes']['arena']} bytes of arena, {counted:.0f} instructions")
+
+
+Limits = support.cases("", {"mutated_on_cortex-m4": lambda test: mutated_on_core(test, "cortex-m4", 100000 if FULL else 10000)} | {
+    f"floor_of_codes_on_{target}": lambda test, target=target: floor_of_codes(test, target) for target in ("cortex-m55", "cortex-m4", "cortex-m0plus")} | {
+    f"floor_of_reals_on_{target}": lambda test, target=target: floor_of_reals(test, target) for target in ("cortex-m4", "cortex-m55")} | {
     f"requantize_on_{target}": lambda test, target=target: requantize_on_core(test, target) for target in CORES} | {
     f"stranger_{model}_on_{target}": lambda test, model=model, target=target: stranger_on_core(test, model, target)
     for i, model in enumerate(STRANGERS) for target in (CORES_OF_STRANGERS[i:] + CORES_OF_STRANGERS[:i])} | {
