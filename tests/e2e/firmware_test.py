@@ -197,11 +197,13 @@ def integers_on_core(test, target):
     ran = run("make", "-s", "test", "ARENA=one", cwd=folder)
     test.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
     test.assertIn(hashes, ran.stdout + ran.stderr)
-    # Among so many models is one with the deepest path: what was used is what the call graph says.
+    # Among so many models is one with the deepest path: what was used is what the call graph says, but for what a function keeps
+    # for paths that no model takes. On RV32IMAFC these are 72 bytes of run_blocks and 16 behind it.
     graph, painted = (int(re.search(rf"^stack +(\d+){end}$", said, re.M)[1]) for said, end in (
         (built.stdout, r" of +\d+ bytes"), (ran.stdout + ran.stderr, "")))
     print(f"{target}: stack {painted} bytes, by the call graph {graph}")
-    test.assertLessEqual(abs(graph - painted), 64)
+    test.assertLessEqual(painted - graph, 64)
+    test.assertLessEqual(graph - painted, 96 if target == "rv32imafc" else 64)
 
 
 def models_on_core(test, target):

@@ -133,7 +133,7 @@ def main():
             done = subprocess.run([args.vireo, "eval", model, out, *map(str, test), "--json"], capture_output=True, text=True, check=True)
             values = [{k: v["value"] for k, v in m["values"].items()} for m in json.loads(done.stdout)["models"]]
             first = lambda v: "" if language else f"{v.get('top1', v.get('map')):.4f}"
-            second = lambda v: f"{v['perplexity']:.3f}" if language else f"{v['nll']:.3f}" if "nll" in v else ""
+            second = lambda v: f"{v['perplexity']:.3f}" if language else f"{v['nll']:.4f}" if "nll" in v else ""
             share = measured.get("integer_share")
             print(f"| {name} | {first(values[0])} | {first(values[1])} | {second(values[0])} | {second(values[1])} | {os.path.getsize(out):,} | "
                   f"{'' if share is None else f'{100 * share:.0f} %'} | {peak:.0f} | {min(ours):.2f} | "
