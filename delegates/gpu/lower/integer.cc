@@ -86,8 +86,8 @@ std::string int_affine(Lowering& l) {
   return c.store(c.b.code(v, codes_of(a)));
 }
 
-// IntSoftmax with its axis as the last one of a space: a launch for the greatest code of each row that is kept, and one
-// for the shares. Sums of the table's entries are exact in two words of 32 bits, which every device has.
+// IntSoftmax with its axis as the last one of a space. A row's statistics are the greatest code that is kept, and the
+// sum of the table's entries, exact in two words of 32 bits, which every device has.
 class IntSoftmax {
  public:
   explicit IntSoftmax(Lowering& l) : l_(l), a_(l.node().attrs<attrs::IntSoftmax>()) {}
@@ -102,10 +102,7 @@ class IntSoftmax {
     for (const size_t i : order_) rows.push_back(l_.in(0).dims[i]);
     order_.push_back(axis());
     if (rows.empty()) rows = {1};
-    const auto count = static_cast<uint64_t>(count_of(rows));
-    const Laid greatest{l_.make_memory(count * sizeof(int32_t)), 0, dense_strides(rows)};
-    find_greatest(rows, greatest);
-    share_out(rows, greatest);
+    share_out(std::move(rows));
     return "";
   }
 
@@ -136,88 +133,40 @@ class IntSoftmax {
     for (const size_t i : order_) view.strides.push_back(at.strides[i]);
     return view;
   }
-  static View of_row(const Laid& at) {
-    View view = view_of(at);
-    view.strides.push_back(0);
-    return view;
-  }
 
-  // The code of a place, and whether it is kept: -1 where all are.
-  struct Place {
-    int code = 0, kept = -1;
-  };
-  Place read(ExpressionBuilder* b, std::vector<int>* reads) const {
+  void share_out(Extents shape) {
+    RowsProblem p;
+    p.shape = std::move(shape);
+    p.shape.push_back(l_.in(0).dims[axis()]);
+    std::vector<int> reads;
+    ExpressionBuilder v(&p.prologue);
     const auto input = [&](size_t i) {
       const Laid at = l_.laid(l_.node().inputs[i]);
-      reads->push_back(at.memory);
-      return b->input(l_.in(i).dtype, over(broadcast_view(at, l_.in(i).dims, l_.in(0).dims.size())));
+      reads.push_back(at.memory);
+      return v.input(l_.in(i).dtype, over(broadcast_view(at, l_.in(i).dims, l_.in(0).dims.size())));
     };
-    Place p;
-    p.code = input(0);
-    if (l_.has(2)) p.kept = input(2);
-    return p;
-  }
-  RowsProblem rows_of(const Extents& rows) const {
-    RowsProblem p;
-    p.shape = rows;
-    p.shape.push_back(l_.in(0).dims[axis()]);
-    return p;
-  }
-
-  void find_greatest(const Extents& rows, const Laid& to) {
-    RowsProblem p = rows_of(rows);
-    std::vector<int> reads;
-    ExpressionBuilder v(&p.prologue);
-    const Place x = read(&v, &reads);
-    int code = v.function(Function::kCast, kSum, x.code);
-    if (x.kept >= 0)
-      code = v.function(Function::kWhere, kSum, x.kept, code, v.constant(kSum, static_cast<uint32_t>(kNone)));
-    v.output(code, {});
-    Statistic greatest;
-    greatest.combine = Combine::kMax;
-    ExpressionBuilder g(&greatest.map);
+    const int code = input(0), kept = l_.has(2) ? input(2) : -1;
+    int number = v.function(Function::kCast, kSum, code);
+    if (kept >= 0) number = v.function(Function::kWhere, kSum, kept, number, none(&v));
+    v.output(number, {});
+    p.statistics.resize(3);
+    p.statistics[0].combine = Combine::kMax;
+    ExpressionBuilder g(&p.statistics[0].map);
     g.output(g.given(kSum), {});
-    p.statistics = {greatest};
-    p.per_row = true;
-    ExpressionBuilder b(&p.epilogue);
-    b.output(b.given(kSum), view_of(to));
-    Work& w = l_.push(std::move(p));
-    w.reads = std::move(reads);
-    w.writes = {to.memory};
-  }
-
-  void share_out(const Extents& rows, const Laid& greatest) {
-    RowsProblem p = rows_of(rows);
-    std::vector<int> reads;
-    ExpressionBuilder v(&p.prologue);
-    const Place x = read(&v, &reads);
-    const int top = v.input(kSum, of_row(greatest));
-    const Laid table = l_.laid(l_.node().inputs[1]);
-    View entries;
-    entries.offset = table.offset;
-    entries.strides.assign(rows.size() + 1, 0);
-    const int entry = v.input(kSum, entries);
-    p.prologue.inputs.back().indexed = true;
-    reads.push_back(greatest.memory);
-    reads.push_back(table.memory);
-    const int zero = v.constant(kSum, 0);
-    int below = v.function(Function::kSub, kSum, top, v.function(Function::kCast, kSum, x.code)), counts = -1;
-    if (x.kept >= 0) {
-      // What is not kept has the place of the greatest; where nothing is, so has everything.
-      const int none = v.function(Function::kEqual, DType::kBool, top, v.constant(kSum, static_cast<uint32_t>(kNone)));
-      counts = v.function(Function::kOr, DType::kBool, x.kept, none);
-      below = v.function(Function::kWhere, kSum, none, zero, v.function(Function::kWhere, kSum, x.kept, below, zero));
+    for (const bool high : {false, true}) {
+      ExpressionBuilder b(&p.statistics[high ? 2 : 1].map);
+      const int x = b.given(kSum), top = b.given(kSum);
+      if (high) (void)b.given(kWord);
+      const int e = entry(&b, p.shape.size(), x, top, &reads), half = b.constant(kWord, high ? 16 : 0xffff);
+      b.output(b.function(high ? Function::kShiftRight : Function::kAnd, kWord, e, half), {});
     }
-    int e = v.function(Function::kElement, kSum, entry, below);
-    if (counts >= 0) e = v.function(Function::kWhere, kSum, counts, e, zero);
-    v.output(v.function(Function::kBitcast, kWord, e), {});
-    p.statistics = {sum_of(false), sum_of(true)};
     ExpressionBuilder b(&p.epilogue);
-    const int number = b.given(kWord), low = b.given(kWord), high = b.given(kWord);
+    const int x = b.given(kSum), top = b.given(kSum), low = b.given(kWord), high = b.given(kWord);
+    const int e = entry(&b, p.shape.size(), x, top, &reads);
     const int sum = total(&b, low, high), multiplier = b.constant_f32(a_.multiplier());
     const int q = b.function(Function::kDiv, kReal, multiplier, sum);
     b.last().p[0] = 1;
-    const int real = b.function(Function::kCast, kReal, number);
+    const int real = b.function(Function::kCast, kReal, e);
     const Laid y = l_.make(l_.node().outputs[0]);
     b.output(b.code(b.function(Function::kMul, kReal, real, q), codes_of(a_)), over(view_of(y)));
     Work& w = l_.push(std::move(p));
@@ -225,15 +174,28 @@ class IntSoftmax {
     w.writes = {y.memory};
   }
 
-  // Sums of the low halves of entries, or of the high ones.
-  static Statistic sum_of(bool high) {
-    Statistic s;
-    ExpressionBuilder b(&s.map);
-    const int v = b.given(kWord);
-    if (high) (void)b.given(kWord);
-    const int half = b.constant(kWord, high ? 16 : 0xffff);
-    b.output(b.function(high ? Function::kShiftRight : Function::kAnd, kWord, v, half), {});
-    return s;
+  static int none(ExpressionBuilder* b) { return b->constant(kSum, static_cast<uint32_t>(kNone)); }
+
+  // The table's entry of code `x` in a row whose greatest is `top`. What is not kept has none; where nothing is, the
+  // greatest and all others are kNone, and everything has the first one.
+  int entry(ExpressionBuilder* b, size_t axes, int x, int top, std::vector<int>* reads) const {
+    const Laid table = l_.laid(l_.node().inputs[1]);
+    View entries;
+    entries.offset = table.offset;
+    entries.strides.assign(axes, 0);
+    const int from = b->table(kSum, entries);
+    reads->push_back(table.memory);
+    int below = b->function(Function::kSub, kSum, top, x), counts = -1;
+    const int zero = b->constant(kSum, 0);
+    if (l_.has(2)) {
+      const int out = none(b), hidden = b->function(Function::kEqual, DType::kBool, x, out);
+      const int nothing = b->function(Function::kEqual, DType::kBool, top, out);
+      below = b->function(Function::kWhere, kSum, hidden, zero, below);
+      counts = b->function(Function::kOr, DType::kBool, b->function(Function::kNot, DType::kBool, hidden), nothing);
+    }
+    int e = b->function(Function::kElement, kSum, from, below);
+    if (counts >= 0) e = b->function(Function::kWhere, kSum, counts, e, zero);
+    return b->function(Function::kBitcast, kWord, e);
   }
 
   // high * 2^16 + low, rounded once. From 2^32 on, a float drops 9 bits at least: 6 of them become one that says

@@ -65,6 +65,12 @@ int ExpressionBuilder::input(DType dtype, View view) {
   return static_cast<int>(to_.inputs.size()) - 1;
 }
 
+int ExpressionBuilder::table(DType dtype, View view) {
+  const int value = input(dtype, std::move(view));
+  to_.inputs.back().indexed = true;
+  return value;
+}
+
 int ExpressionBuilder::function(Function f, DType type, int a, int b, int c) {
   Step step;
   step.function = f;

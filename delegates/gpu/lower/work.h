@@ -192,6 +192,7 @@ class ExpressionBuilder {
   explicit ExpressionBuilder(Expression* to) : to_(*to) {}
   int given(DType dtype);
   int input(DType dtype, View view);
+  int table(DType dtype, View view);  // an input that kElement reads
   int function(Function f, DType type, int a, int b = -1, int c = -1);
   Step& last() { return to_.steps.back(); }
   int constant(DType type, uint64_t bits);

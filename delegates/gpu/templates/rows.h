@@ -12,8 +12,8 @@ namespace vireo::gpu {
 
 enum class Combine : uint8_t { kSum, kProduct, kMax, kMin };
 
-// map: inputs given: v, then the statistics before this one, and no others; its only output is what is combined, in its
-// own type. A NaN is the greatest and the least element, as sdk/ops/reduce wants.
+// map: inputs given: v, then the statistics before this one; others are indexed (tables). Its only output is what is
+// combined, in its own type. A NaN is the greatest and the least element, as sdk/ops/reduce wants.
 struct Statistic {
   Combine combine = Combine::kSum;
   Expression map;

@@ -49,7 +49,9 @@ std::string refuse_rows(const RowsProblem& problem, const Target& target) {
   if (why.empty() && problem.prologue.outputs.size() != 1) why = "a prologue without one output";
   for (const Statistic& s : problem.statistics) {
     if (why.empty()) why = refuse(s.map, axes, target);
-    if (why.empty() && (bound_inputs(s.map) != 0 || s.map.outputs.size() != 1)) why = "a statistic with operands";
+    const bool operands =
+        std::any_of(s.map.inputs.begin(), s.map.inputs.end(), [](const Input& in) { return !in.given && !in.indexed; });
+    if (why.empty() && (operands || s.map.outputs.size() != 1)) why = "a statistic with operands";
   }
   if (why.empty()) why = refuse(problem.epilogue, problem.per_row ? outer : axes, target);
   return why;
@@ -92,14 +94,17 @@ RowsBody::RowsBody(Builder& builder, const Target& target, Numbers& numbers, con
       length_(numbers(length_of_row_)),
       lane_(builder.lane()),
       within_(lane_ % int64_t{tiling.lanes_of_row}),
-      prologue_(builder, target, numbers, problem.prologue, binding) {}
+      prologue_(builder, target, numbers, problem.prologue, binding) {
+  for (const Statistic& s : problem.statistics) maps_.emplace_back(builder, target, numbers, s.map, binding);
+}
 
 void RowsBody::run(Value row, const Store& store) {
   const Value there = row < rows_;
   place_ = unravel(b_.select(there, row, rows_ - 1), outer_extents_);
   keep();
   std::vector<Value> statistics;
-  for (const Statistic& s : problem_.statistics) statistics.push_back(statistic(s, statistics));
+  for (size_t i = 0; i < maps_.size(); ++i)
+    statistics.push_back(statistic(problem_.statistics[i], &maps_[i], statistics));
   if (problem_.per_row) {
     std::vector<Value> place = place_;
     place.resize(problem_.shape.size(), b_.u32(0));
@@ -148,15 +153,14 @@ void RowsBody::for_elements(const Visit& visit) {
   });
 }
 
-Value RowsBody::statistic(const Statistic& s, const std::vector<Value>& before) {
-  Evaluator map(b_, target_, numbers_, s.map, nullptr);
+Value RowsBody::statistic(const Statistic& s, Evaluator* map, const std::vector<Value>& before) {
   const Type type = lane_type(s.map.type_of(s.map.outputs[0].value), target_);
   const Value start = neutral(b_, s.combine, type);
   const Variable sum = b_.variable(start);
   for_elements([&](const Kept& k) {
     std::vector<Value> given = {k.v};
     given.insert(given.end(), before.begin(), before.end());
-    const Value one = b_.select(k.inside, map.output(map.at(k.place, given), 0), start);
+    const Value one = b_.select(k.inside, map->output(map->at(k.place, given), 0), start);
     sum.set(combined(b_, s.combine, sum.get(), one));
   });
   return over_lanes(s, sum.get());

@@ -2,6 +2,7 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_ROWS_BODY_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_ROWS_BODY_H_
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ class RowsBody {
   std::vector<Value> place_at(Value element);
   void keep();
   void for_elements(const Visit& visit);
-  Value statistic(const Statistic& s, const std::vector<Value>& before);
+  Value statistic(const Statistic& s, Evaluator* map, const std::vector<Value>& before);
   Value over_lanes(const Statistic& s, Value mine);
   Value over_subgroups(const Statistic& s, Value mine);
 
@@ -53,6 +54,7 @@ class RowsBody {
   int64_t count_of_rows_ = 1, length_of_row_ = 1;
   Value rows_, length_, lane_, within_;
   Evaluator prologue_;
+  std::deque<Evaluator> maps_;  // of the statistics
   std::vector<Kept> kept_;
 };
 
