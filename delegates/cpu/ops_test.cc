@@ -663,7 +663,7 @@ TEST(CpuOps, Elements) {
 
 TEST(CpuOps, ElementsOutside) {
   Values v(8);
-  for (const int64_t bad : {int64_t{4}, int64_t{-5}}) {
+  for (const int64_t bad : {int64_t{4}, int64_t{-5}, INT64_MAX, INT64_MIN}) {
     TestTensor indices = v.bytes(DType::kI64, {1, 3});
     const int64_t good[3] = {0, 3, -4};
     std::memcpy(indices.bytes.data(), good, sizeof good);

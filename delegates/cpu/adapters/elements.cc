@@ -13,8 +13,14 @@ template <class I, class F>
 Status for_elements(const KernelContext& ctx, const Tensor& x, const Tensor& indices, int axis, const F& f) {
   const I* const all = indices.as<const I>();
   const int64_t count = indices.count(), d = x.shape[axis];
-  bool outside = false;
-  for (int64_t k = 0; k < count; ++k) outside |= (all[k] < -d) | (all[k] >= d);
+  // The sign of either difference says that an index is outside: sums that every instruction set has in vectors.
+  uint64_t signs = 0;
+  const auto extent = static_cast<uint64_t>(d);
+  for (int64_t k = 0; k < count; ++k) {
+    const auto index = static_cast<uint64_t>(static_cast<int64_t>(all[k]));
+    signs |= (extent + index) | (extent - 1 - index);
+  }
+  const bool outside = signs >> 63 != 0;
   for (int64_t k = 0; outside && k < count; ++k) {  // before anything is written
     if (all[k] < -d || all[k] >= d)
       return ctx.fail(Status::kInvalidArgument, "index {} is outside the {} elements of its axis",
