@@ -241,7 +241,11 @@ HWY_EXPORT(transform_groups);
 HWY_EXPORT(lines_of_group);
 
 namespace {
-constexpr int64_t kMostLanes = 64;  // of any vector: 2,048 bits
+#if HWY_ARCH_X86
+constexpr int64_t kMostLanes = 16;
+#else
+constexpr int64_t kMostLanes = 64;  // of 2,048 bits
+#endif
 size_t aligned(int64_t floats) { return (static_cast<size_t>(floats) * sizeof(float) + 63) & ~size_t{63}; }
 
 // Quarter turns exactly, so that a real sum has no imaginary part of pi's rounding. The upper half mirrors the lower.
@@ -262,12 +266,7 @@ void fill_factors(int64_t n, float* factor) {
 }  // namespace
 
 size_t fourier_scratch_bytes(int64_t n, int32_t slots) {
-#if HWY_ARCH_X86
-  constexpr int64_t kWidest = 16;
-#else
-  constexpr int64_t kWidest = kMostLanes;
-#endif
-  return aligned(2 * n) + aligned(3 * n * 2 * kWidest) * static_cast<size_t>(slots < 1 ? 1 : slots);
+  return aligned(2 * n) + aligned(3 * n * 2 * kMostLanes) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void fourier_f32(const FourierF32& s, const float* x, float* y, const Parallel& parallel, void* scratch) {
