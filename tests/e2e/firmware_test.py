@@ -790,7 +790,7 @@ class Refusals(unittest.TestCase):
         for key, value, said in (("core", "cortex-m99", "there is no core cortex-m99"), ("board", "desk", "there is no board desk")):
             file.write_text(json.dumps({**profile, "firmware": {**profile["firmware"], key: value}}))
             self.assertIn(said, self.refused(MODEL, *QUANTIZE, "--target", file, "-o", WORK / "mine.vireo"))
-        file.write_text(json.dumps({**profile, "memory": {"arena": 10000}}))
+        file.write_text(json.dumps({**profile, "memory": {"arena": 5000}}))
         self.assertIn("the arena takes", self.refused(MODEL, *QUANTIZE, "--target", file, "-o", WORK / "mine.vireo"))
 
 
