@@ -9,6 +9,7 @@ of Vireo is needed, and nothing from behind the handles gets in. That libvireo.s
 Constants, which leave no trace in a library, are printed by a program.
 """
 import argparse
+import gzip
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 INCLUDE = pathlib.Path("c_api/include")  # relative: paths get into what is kept
 CONSTANTS = HERE / "constants.txt"
-KEPT = {"library": HERE / "libvireo.abi.xml", "delegate": HERE / "delegate.abi.xml"}
+KEPT = {"library": HERE / "libvireo.abi.xml.gz", "delegate": HERE / "delegate.abi.xml.gz"}
 DELEGATE_ABI = "VIREO_DELEGATE_ABI"
 COMMAND = "tests/package/abi/api.py --keep"
 VERSION_PARTS = ("VIREO_VERSION_MAJOR", "VIREO_VERSION_MINOR", "VIREO_VERSION_PATCH")
@@ -98,6 +99,12 @@ def abixml(cc, work, part):
     return out
 
 
+def unpacked(kept, work):
+    out = work / f"kept_{kept.stem}"
+    out.write_bytes(gzip.decompress(kept.read_bytes()))
+    return out
+
+
 def fields(xml):
     """Struct -> [(field, offset, type)]."""
     root = ElementTree.parse(xml).getroot()
@@ -141,8 +148,8 @@ def differences(cc, work):
         if name not in (*VERSION_PARTS, DELEGATE_ABI) and today.get(name) != value:
             broken.append(f"{name} was {value} and is {today.get(name, 'gone')}")
     new += [name for name in today if name not in kept]
-    for part, before in KEPT.items():
-        now = abixml(cc, work, part)
+    for part, kept_as in KEPT.items():
+        before, now = unpacked(kept_as, work), abixml(cc, work, part)
         suppressions = work / "suppressions"
         suppressions.write_text("".join(f"[suppress_type]\n  name = {n}\n  type_kind = struct\n\n" for n in grown(before, now)))
         done = run("abidiff", "--no-added-syms", "--no-default-suppression", "--suppressions", suppressions, before, now)
@@ -189,7 +196,7 @@ def main():
                 print("\n".join([*broken, why]))
                 return 1
             for part, kept in KEPT.items():
-                shutil.copyfile(abixml(cc, work, part), kept)
+                kept.write_bytes(gzip.compress(abixml(cc, work, part).read_bytes(), mtime=0))
             CONSTANTS.write_text("".join(f"{n} {v}\n" for n, v in today.items()))
             print(f"kept: {len(list(functions()))} functions, {len(today)} constants")
             return 0
