@@ -310,6 +310,32 @@ class Cases:
                 self.assertLess(np.abs(got - wanted).max(), 2e-5 * np.abs(wanted).max())
 
 
+    # Weights of 4 bits in blocks: of one row, which may read the codes themselves, and of several.
+    def test_weights_of_blocks(self):
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        import vireo
+        from onnx import helper, numpy_helper
+        runtime, rng = vireo.Runtime(plugins=[self.plugin()]), np.random.default_rng(1)
+        constants = [numpy_helper.from_array(rng.standard_normal(d).astype(np.float32) / 8, k) for k, d in (("v", (128, 96)), ("w", (96, 64)))]
+        nodes = [helper.make_node("MatMul", ["x", "v"], ["p"]), helper.make_node("Sigmoid", ["p"], ["s"]), helper.make_node("Mul", ["p", "s"], ["q"]),
+                 helper.make_node("MatMul", ["q", "w"], ["r"]), helper.make_node("Add", ["r", "z"], ["y"])]
+        for rows in (1, 3):
+            with self.subTest(rows=rows):
+                graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [rows, 128]), helper.make_tensor_value_info("z", 1, [rows, 64])],
+                                          [helper.make_tensor_value_info("y", 1, None)], constants)
+                path = support.WORK / f"{self.device}_blocks_{rows}.onnx"
+                onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+                model = vireo.Model(support.convert(path, f"{self.device}_blocks_{rows}", "--quantize", "int4"), runtime=runtime)
+                card, cpu = model.session(device=f"{self.device},cpu"), model.session(device="cpu")
+                self.assertEqual([node.device for node in card.nodes if node.op == "matmul_codes"], [self.device] * 2)
+                feed = {"x": rng.standard_normal((rows, 128)).astype(np.float32), "z": rng.standard_normal((rows, 64)).astype(np.float32)}
+                got, wanted = card.run(feed=feed)[0], cpu.run(feed=feed)[0]
+                self.assertLess(np.abs(got - wanted).max(), 2e-5 * np.abs(wanted).max())
+
     # Axes, starts, pads and sizes that each run brings anew, in one session.
     def test_lists_of_a_run(self):
         reason = support.missing("numpy", "onnx")
