@@ -657,7 +657,7 @@ class Rounding {
     RoundingLoss loss;
     CodedMatrix codes = code_matrix(w, by_rows, bits_of(product), target, &loss);
     if (!codes.finite) return nullptr;
-    const ir::ConstantPtr out = laid(decoded(codes));
+    ir::ConstantPtr out = laid(decoded(codes));
     known_[{out.get(), by_rows}] = std::move(codes);
     report_.layers.push_back(
         {layer_name(product), decibels(loss.energy, loss.taken), decibels(loss.nearest, loss.taken)});

@@ -69,7 +69,7 @@ void AnswerLoss::add(const TensorView& was, const TensorView& is, bool is_scores
   if (count == 0) return;
   if (is_scores) {
     for (int64_t i = 0; i < count; i += row) divergence_ += divergence(a + i, b + i, row);
-    rows_ += static_cast<double>(count / row);
+    rows_ += static_cast<double>(count) / static_cast<double>(row);
     return;
   }
   for (int64_t i = 0; i < count; ++i) {

@@ -71,7 +71,7 @@ void add_intercepts(const attrs::Linear& a, double* s) {
 double power(double base, double degree) {
   if (degree != rint(degree) || degree < 0 || degree > 8) return pow(base, degree);
   double product = 1;
-  for (double i = 0; i < degree; ++i) product *= base;
+  for (int i = static_cast<int>(degree); i > 0; --i) product *= base;
   return product;
 }
 
