@@ -25,8 +25,9 @@ int constant_of(const Lowering& l, int v) {
 }  // namespace
 
 CodedWeights coded_weights(Lowering& l, int v, int64_t k, int64_t n, bool by_rows) {
+  if (!l.target().shuffles || l.target().open) return {};
   const Node* const node = source_of(l, v);
-  if (!l.target().shuffles || l.target().open || node == nullptr || node->op != VIREO_OP_DEQUANTIZE_LINEAR) return {};
+  if (node == nullptr || node->op != VIREO_OP_DEQUANTIZE_LINEAR) return {};
   const auto& a = node->attrs<attrs::DequantizeLinear>();
   CodedWeights out;
   if (node->input(2) >= 0 && !one_code(l.value(node->inputs[2]), &out.zero)) return {};

@@ -122,7 +122,9 @@ class IntSoftmax {
     const auto [least, most] = std::minmax_element(entries.begin(), entries.end());
     if (*least < 0 || *most > 1 << 24 || entries[0] == 0) return "a softmax by a table that is no exponential";
     const auto length = static_cast<uint64_t>(l_.in(0).dims[axis()]);
-    return length * static_cast<uint64_t>(*most) < kMostSum && length <= 1 << 16 ? "" : "a softmax of so many codes";
+    return length * static_cast<uint64_t>(*most) < kMostSum && length <= 1 << 16
+               ? ""
+               : "a softmax whose sum of codes may be too large";
   }
 
   // Over the rows, then the axis; of `at`, which has the strides of all dimensions of x.

@@ -219,12 +219,16 @@ Laid Lowering::weights(int v, const Laid& at, int64_t channels, int64_t taps, bo
     kept.bytes /= 2;
     *dtype = DType::kF16;
   }
+  return {in_form(kept), at.offset, at.strides};
+}
+
+int Lowering::in_form(const Memory& kept) {
   for (size_t m = 0; m < memories.size(); ++m) {
     if (memories[m].where == Where::kWeights && memories[m].value == kept.value && memories[m].form == kept.form)
-      return {static_cast<int>(m), at.offset, at.strides};
+      return static_cast<int>(m);
   }
   memories.push_back(kept);
-  return {static_cast<int>(memories.size()) - 1, at.offset, at.strides};
+  return static_cast<int>(memories.size()) - 1;
 }
 
 int Lowering::turned(int v, int64_t channels, int64_t taps) {
@@ -240,12 +244,7 @@ int Lowering::turned(int v, int64_t channels, int64_t taps) {
   kept.form.element = static_cast<uint32_t>(std::max(bits / 8, 1));
   kept.form.channels = static_cast<uint32_t>(channels);
   kept.form.taps = static_cast<uint32_t>(taps);
-  for (size_t m = 0; m < memories.size(); ++m) {
-    if (memories[m].where == Where::kWeights && memories[m].value == kept.value && memories[m].form == kept.form)
-      return static_cast<int>(m);
-  }
-  memories.push_back(kept);
-  return static_cast<int>(memories.size()) - 1;
+  return in_form(kept);
 }
 
 const Node* Lowering::maker(int v) const {

@@ -142,6 +142,8 @@ class Lowering {
 
  private:
   std::string lower();
+  // The memory of a constant in a form: each is kept once.
+  int in_form(const Memory& kept);
 
   const Network& network_;
   const Target& target_;

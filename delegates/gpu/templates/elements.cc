@@ -200,6 +200,23 @@ Value Elements::load(const Tensor& t, Value index) {
   return decode(t.dtype, (word >> ((index % each) * bits)) & ((int64_t{1} << bits) - 1));
 }
 
+std::vector<Value> Elements::of_quad(DType dtype, Value quad) const {
+  std::vector<Value> out;
+  for (uint32_t word = 0; word < 4; ++word) {
+    const Value bits = b_.part(quad, word);
+    if (dtype_bits(dtype) == 32) {
+      out.push_back(decode(dtype, bits));
+    } else if (dtype == DType::kF16 && b_.converts_halves) {
+      out.push_back(b_.unpack_half(bits, 0));
+      out.push_back(b_.unpack_half(bits, 1));
+    } else {
+      out.push_back(decode(dtype, bits & 0xFFFF));
+      out.push_back(decode(dtype, bits >> 16));
+    }
+  }
+  return out;
+}
+
 void Elements::store(const Tensor& t, Value index, Value number) {
   const int bits = dtype_bits(t.dtype);
   const uint32_t memory = b_.buffer(t.binding, element_of(bits), true);

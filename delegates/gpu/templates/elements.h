@@ -3,6 +3,8 @@
 #ifndef VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 #define VIREO_DELEGATES_GPU_TEMPLATES_ELEMENTS_H_
 
+#include <vector>
+
 #include "delegates/gpu/ir/builder.h"
 #include "delegates/gpu/schedule/target.h"
 #include "sdk/base/dtype.h"
@@ -41,6 +43,8 @@ class Elements {
   }
 
   Value load(const Tensor& t, Value index);
+  // The numbers of 16 bytes of floats of 16 or 32 bits.
+  std::vector<Value> of_quad(DType dtype, Value quad) const;
   void store(const Tensor& t, Value index, Value number);
   // One word of narrow neighbours from `index` on: two of 16 bits, four of 8, eight of 4, sixteen of 2.
   void store_word(const Tensor& t, Value index, const Value* numbers);

@@ -83,7 +83,7 @@ class FewRows {
       b_.when(from + all < k_, [&] { ask(from + all); });
       for (int64_t turn = 0; turn < kTurns; ++turn) {
         const Value k = from + turn * step, there = is_there(k), at = b_.select(there, k, b_.u32(0));
-        const std::vector<Value> of_w = numbers_of(w.tensor.dtype, weights[static_cast<size_t>(turn)], piece);
+        const std::vector<Value> of_w = elements_.of_quad(w.tensor.dtype, weights[static_cast<size_t>(turn)]);
         for (size_t i = 0; i < sums.size(); ++i) {
           const Value now = sums[i].get();
           Value inside = there, next = now;
@@ -93,23 +93,6 @@ class FewRows {
         }
       }
     });
-  }
-  // The elements of a quad.
-  std::vector<Value> numbers_of(DType type, Value quad, int64_t neighbours) const {
-    std::vector<Value> out;
-    for (uint32_t word = 0; word < 4; ++word) {
-      const Value bits = b_.part(quad, word);
-      if (neighbours == 8 && type == DType::kF16 && b_.converts_halves) {
-        out.push_back(b_.unpack_half(bits, 0));
-        out.push_back(b_.unpack_half(bits, 1));
-      } else if (neighbours == 8) {
-        out.push_back(decode(type, bits & 0xFFFF));
-        out.push_back(decode(type, bits >> 16));
-      } else {
-        out.push_back(decode(type, bits));
-      }
-    }
-    return out;
   }
   // `count` elements from k on, in loads of 16 bytes; *inside becomes false where they stand for 0.
   std::vector<Value> piece_of(const ProductOperand& operand, const ProductOperand::Line& line, Value k, int64_t count,
@@ -122,7 +105,7 @@ class FewRows {
       *inside = *inside & e.inside;
       const Value quad =
           b_.load(Type::kQuad, quads, b_.select(e.inside, e.index, b_.u32(0)) / int64_t{operand.neighbours});
-      for (const Value v : numbers_of(type, quad, operand.neighbours)) out.push_back(v);
+      for (const Value v : elements_.of_quad(type, quad)) out.push_back(v);
     }
     return out;
   }

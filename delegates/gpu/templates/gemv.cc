@@ -157,7 +157,7 @@ class Gemv {
     } else if (in_shared()) {
       const int64_t each = of_quad(p_.x_dtype);
       b_.loop(b_.lane(), k_ / each, t_.lanes, [&](Value quad) {
-        const std::vector<Value> v = numbers_of(p_.x_dtype, b_.load(Type::kQuad, x_, x_offset_ + quad));
+        const std::vector<Value> v = elements_.of_quad(p_.x_dtype, b_.load(Type::kQuad, x_, x_offset_ + quad));
         for (int64_t e = 0; e < each; ++e) keep(quad * each + e, v[static_cast<size_t>(e)]);
       });
     }
@@ -213,7 +213,7 @@ class Gemv {
           if (coded()) {
             sum = b_.fma(sum_of_codes(weights[i], x), scales[i], sum);
           } else {
-            const std::vector<Value> w = numbers_of(p_.w_dtype, weights[i]);
+            const std::vector<Value> w = elements_.of_quad(p_.w_dtype, weights[i]);
             for (size_t e = 0; e < x.size(); ++e) sum = b_.fma(x[e], w[e], sum);
           }
           sums[c].set(b_.select(there, sum, before));
@@ -278,7 +278,7 @@ class Gemv {
     // Where x is narrower than w, half of what a load brings belongs to another lane's weights.
     if (each > piece()) {
       const Value quad = b_.load(Type::kQuad, x_, x_offset_ + k / each);
-      const std::vector<Value> both = numbers_of(p_.x_dtype, quad);
+      const std::vector<Value> both = elements_.of_quad(p_.x_dtype, quad);
       const Value second = k % each != 0;
       for (int64_t e = 0; e < piece(); ++e)
         out.push_back(b_.select(second, both[static_cast<size_t>(e + piece())], both[static_cast<size_t>(e)]));
@@ -286,25 +286,7 @@ class Gemv {
     }
     for (int64_t e = 0; e < piece(); e += each) {
       const Value quad = b_.load(Type::kQuad, x_, x_offset_ + k / each + e / each);
-      for (const Value v : numbers_of(p_.x_dtype, quad)) out.push_back(v);
-    }
-    return out;
-  }
-
-  // The elements of a quad.
-  std::vector<Value> numbers_of(DType type, Value quad) const {
-    std::vector<Value> out;
-    for (uint32_t word = 0; word < 4; ++word) {
-      const Value bits = b_.part(quad, word);
-      if (!is_narrow(type)) {
-        out.push_back(decode(type, bits));
-      } else if (type == DType::kF16 && b_.converts_halves) {
-        out.push_back(b_.unpack_half(bits, 0));
-        out.push_back(b_.unpack_half(bits, 1));
-      } else {
-        out.push_back(decode(type, bits & 0xFFFF));
-        out.push_back(decode(type, bits >> 16));
-      }
+      for (const Value v : elements_.of_quad(p_.x_dtype, quad)) out.push_back(v);
     }
     return out;
   }

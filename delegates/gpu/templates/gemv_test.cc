@@ -16,24 +16,6 @@ Target exchanging() {
   return t;
 }
 
-Input given() {
-  Input in;
-  in.given = true;
-  return in;
-}
-Step step(Function f, int a, int b = -1) {
-  Step s;
-  s.function = f;
-  s.a = a;
-  s.b = b;
-  return s;
-}
-Step constant(float v) {
-  Step s;
-  s.function = Function::kConstant;
-  memcpy(&s.bits, &v, 4);
-  return s;
-}
 Step cast(DType type, int a) {
   Step s = step(Function::kCast, a);
   s.type = type;

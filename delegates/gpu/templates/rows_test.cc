@@ -10,25 +10,6 @@
 namespace vireo::gpu::rows_test {
 namespace {
 
-Input given(DType type) {
-  Input in;
-  in.dtype = type;
-  in.given = true;
-  return in;
-}
-Step step(Function f, int a, int b = -1) {
-  Step s;
-  s.function = f;
-  s.a = a;
-  s.b = b;
-  return s;
-}
-Step constant(float v) {
-  Step s;
-  s.function = Function::kConstant;
-  memcpy(&s.bits, &v, 4);
-  return s;
-}
 Expression read(DType type, const View& view) {
   Expression e;
   e.inputs = {{type, view}};

@@ -55,6 +55,25 @@ Extents dense_strides(const Extents& shape) {
   for (size_t i = shape.size(); i-- > 1;) out[i - 1] = out[i] * shape[i];
   return out;
 }
+Input given(DType type) {
+  Input in;
+  in.dtype = type;
+  in.given = true;
+  return in;
+}
+Step step(Function f, int a, int b) {
+  Step s;
+  s.function = f;
+  s.a = a;
+  s.b = b;
+  return s;
+}
+Step constant(float v) {
+  Step s;
+  s.function = Function::kConstant;
+  memcpy(&s.bits, &v, 4);
+  return s;
+}
 View dense(const Extents& shape) {
   View v;
   v.strides = dense_strides(shape);

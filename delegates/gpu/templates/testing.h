@@ -25,6 +25,11 @@ Target opened(Target target);  // for extents that change
 Extents dense_strides(const Extents& shape);
 View dense(const Extents& shape);
 
+// Parts of expressions: an input that is given, a step, a float32 constant.
+Input given(DType type = DType::kF32);
+Step step(Function f, int a, int b = -1);
+Step constant(float v);
+
 template <class T>
 Bytes bytes_of(const std::vector<T>& v) {
   Bytes out(v.size() * sizeof(T));

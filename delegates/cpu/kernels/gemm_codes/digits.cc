@@ -20,8 +20,8 @@ using DF = hn::Rebind<float, DI>;
 using VI = hn::Vec<DI>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DI()));
 constexpr int kDigits = 4;
-// The lowest digit is left out where the largest number of a part is at most so many times its mean. An element is off
-// by 2^-24 of the largest one then: 16 roundings of the mean, where sums of floats round 32 terms or more.
+// The lowest digit is left out where the largest number of a part is at most this multiple of its mean. An element is
+// off by 2^-24 of the largest one then: 16 roundings of the mean, where sums of floats round 32 terms or more.
 constexpr float kTame = 16;
 
 // How a part of a row becomes whole numbers; false: it has no digits.
