@@ -30,7 +30,7 @@ std::vector<firmware::TracedLayer> read_dump(const std::string& path) {
 
 Json read_manifest(const TraceOptions& o) {
   const std::string path = o.folder + "/manifest.json";
-  const Json manifest = parse_json(read_file(path));
+  Json manifest = parse_json(read_file(path));
   if (!manifest.is_object() || !manifest.contains("models") || !manifest["models"].is_array())
     throw Failure(path + " is not a manifest of --emit firmware", "name the folder that the image was built from");
   return manifest;

@@ -294,7 +294,7 @@ std::string read_batch(Lower& n) {
     view.strides[0] = 1, view.strides[1] = 0;
     for (int32_t* const p : {&factor, &more}) {
       const int32_t copy = n.value(channels * area * 4);
-      const std::string reason = n.move(*p, copy, DType::kF32, box, view);
+      std::string reason = n.move(*p, copy, DType::kF32, box, view);
       if (!reason.empty()) return reason;
       *p = copy;
     }

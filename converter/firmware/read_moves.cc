@@ -68,7 +68,7 @@ std::string read_split(const NodeView& q, std::vector<Call>* calls) {
     if (q.node.outputs[o] < 0 || q.outputs[o].type.dtype == DType::kNone) return "one of its outputs is not wanted";
     StridedView from = dense;
     from.offset = begin * dense.strides[axis];
-    const std::string reason = put_move(q, o, y, from, calls);
+    std::string reason = put_move(q, o, y, from, calls);
     if (!reason.empty()) return reason;
     begin += y[axis];
   }

@@ -147,13 +147,13 @@ class Printer {
     return behind(shared_address(static_cast<uint32_t>(s.bits), index, bytes), offset);
   }
   std::string shared_address(uint32_t array, uint32_t index, uint32_t bytes) {
-    const std::string a = "%s" + number(addresses_++);
+    std::string a = "%s" + number(addresses_++);
     line("mad.lo.u32 " + a + ", " + value(index) + ", " + number(bytes) + ", " + shared_base(array));
     return a;
   }
   // Its address in a register of the entry.
   std::string shared_base(uint32_t array) {
-    const std::string base = "%base" + number(array);
+    std::string base = "%base" + number(array);
     if (bases_.size() <= array) bases_.resize(array + 1, false);
     if (!bases_[array]) {
       bases_[array] = true;
@@ -316,7 +316,7 @@ class Printer {
     const std::pair<uint32_t, bool> key{pitch, down_first};
     const auto known = lanes_.find(key);
     if (known != lanes_.end()) return known->second;
-    const std::string r = "%lane" + number(lanes_.size());
+    std::string r = "%lane" + number(lanes_.size());
     prologue_ += "{\n.reg .b32 %x<6>;\nmov.u32 %x0, %tid.x;\nand.b32 %x1, %x0, 7;\nshr.u32 %x2, %x0, 3;\n" +
                  std::string("and.b32 %x3, %x2, 1;\nshr.u32 %x4, %x0, 4;\nand.b32 %x4, %x4, 1;\n");
     const std::string line = down_first ? "%x3" : "%x4", across = down_first ? "%x4" : "%x3";
@@ -528,7 +528,7 @@ class Printer {
   // Shifts count in 32 bits.
   std::string amount(uint32_t i) {
     if (!is_wide(type_of(p_.body[i]))) return value(i);
-    const std::string a = "%s" + number(addresses_++);
+    std::string a = "%s" + number(addresses_++);
     line("cvt.u32.u64 " + a + ", " + value(i));
     return a;
   }
